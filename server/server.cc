@@ -127,7 +127,7 @@ class Server::Impl {
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
         frames_(&clock_, &metrics_, &clients_),
-        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &observer_,
+        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(),
                 ImageLimitsOf(config.limits(), derived)),
         send_timeouts_(&clock_, &metrics_,
                        std::chrono::milliseconds(config.limits().send_timeout_ms())),

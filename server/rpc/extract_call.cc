@@ -51,15 +51,12 @@ void ExtractCall::OnExtracted(const FrameOutcome& outcome) {
     FinishWith(outcome.status);
     return;
   }
-  const auto encode_begin = std::chrono::steady_clock::now();
   response_.set_sequence(sequence_);
   response_.set_timestamp_ns(timestamp_ns_);
   FeaturesToProto(*outcome.features, response_.mutable_features());
   ExecutionToProto(outcome, response_.mutable_execution());
-  TimingsToProto(outcome, begin_, response_.mutable_timings());
+  TimingsToProto(outcome, response_.mutable_timings());
   AddKeypoints(outcome.features->count());
-  const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
-  services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
   FinishWith(absl::OkStatus());
 }
 

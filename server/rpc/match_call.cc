@@ -185,6 +185,7 @@ void MatchCall::OnCancel() {
 void MatchCall::OnMatched(MatchOutcome outcome) {
   absl::Status status = std::move(outcome.status);
   if (status.ok()) {
+    AddPhases(outcome);
     status = outcome.pairs.empty()
                  ? MakeError(ErrorReason::kInternal, "the backend answered too few pairs")
                  : outcome.pairs.front().status;
@@ -223,7 +224,7 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
   for (const Side* side : {&query_, &train_}) {
     if (!side->is_image) continue;
     v1::FrameTimings one;
-    TimingsToProto(side->outcome, begin_, &one);
+    TimingsToProto(side->outcome, &one);
     timings = ++images == 1 ? one : SumOfTimings(timings, one);
     ExecutionToProto(side->outcome, response_.mutable_execution());
     const std::optional<double>& part = side->outcome.energy_joules;
@@ -238,8 +239,21 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
   execution.clear_energy_joules();
   if (joules.has_value()) execution.set_energy_joules(*joules);
   const SteadyTime now = std::chrono::steady_clock::now();
-  AddMatchTime(now - matching_begin_, &timings);
-  timings.set_total_ns(static_cast<uint64_t>(std::chrono::nanoseconds(now - begin_).count()));
+  AddMatchTime(outcome.queued, now - matching_begin_ - outcome.queued, &timings);
+  SetTotalTime(now - begin_, &timings);
+}
+
+void MatchCall::AddPhases(const MatchOutcome& outcome) {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  const bool has_image = query_.is_image || train_.is_image;
+  if (!has_image) times_[0].Begin(matching_begin_);
+  for (FrameTimes& times : times_) {  // the second one is not read where there is one image
+    times.backend = outcome.cost.backend;
+    times.device = outcome.cost.device;
+    times.Spend(FramePhase::kMatch, now - matching_begin_ - outcome.queued, now);
+    times.Spend(FramePhase::kMatchQueue, std::chrono::nanoseconds::max(), now);
+  }
+  if (!has_image) services_.metrics->ObservePhases(times_[0]);
 }
 
 }  // namespace orbserve

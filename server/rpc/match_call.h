@@ -46,6 +46,8 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   absl::Status NamingSide(const Side& side) const;
   void OnMatched(MatchOutcome outcome);
   void End(const absl::Status& status);
+  // Adds the phases of the matching to the times of the frames, or records them if there are none.
+  void AddPhases(const MatchOutcome& outcome);
   void FillTimings(const MatchOutcome& outcome);
 
   std::shared_ptr<const ResolvedPipeline> pipeline_;

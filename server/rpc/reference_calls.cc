@@ -80,7 +80,7 @@ void PutReferenceCall::OnExtracted(const FrameOutcome& outcome) {
   }
   if (status.ok()) {
     ExecutionToProto(outcome, response_.mutable_execution());
-    TimingsToProto(outcome, begin_, response_.mutable_timings());
+    TimingsToProto(outcome, response_.mutable_timings());
     AddKeypoints(outcome.features->count());
   }
   FinishWith(status);

@@ -29,9 +29,7 @@ MessageBytes ResultEncoder::EncodeWhole(const StreamFrame& frame) {
   proto.set_timestamp_ns(frame.timestamp_ns);
   FrameResultToProto(result, frame.options->omit_features, &proto);
   ExecutionToProto(result.outcome, proto.mutable_execution());
-  TimingsToProto(result.outcome, frame.arrival, proto.mutable_timings());
-  AddMatchTime(result.match_time, proto.mutable_timings());
-  AddTrackTime(result.track_time, proto.mutable_timings());
+  TimingsToProto(result.outcome, proto.mutable_timings());
   return SerializeToBytes(response_);
 }
 
@@ -42,8 +40,8 @@ MessageBytes ResultEncoder::EncodeFailure(const StreamFrame& frame, const absl::
   proto.set_timestamp_ns(frame.timestamp_ns);
   StatusToProto(status, proto.mutable_status());
   FrameOutcome outcome;  // nothing of a batch
-  outcome.decode_time = frame.result.outcome.decode_time;
-  TimingsToProto(outcome, frame.arrival, proto.mutable_timings());
+  outcome.times = frame.result.outcome.times;
+  TimingsToProto(outcome, proto.mutable_timings());
   return SerializeToBytes(failed);
 }
 
@@ -55,7 +53,7 @@ MessageBytes ResultEncoder::Encode(StreamFrame& frame) {
   });
   StreamResult left;
   left.outcome.status = encoded.ok() ? std::move(frame.result.outcome.status) : encoded;
-  left.outcome.decode_time = frame.result.outcome.decode_time;
+  left.outcome.times = frame.result.outcome.times;
   frame.result = std::move(left);
   if (!encoded.ok()) message = EncodeFailure(frame, encoded);
   if (!encoded.ok() || message.size > kMaxKeptBytes) {

@@ -124,13 +124,7 @@ void StreamCall::Write(MessageBytes message) {
 
 void StreamCall::End(const absl::Status& status) { Finish(StatusToGrpc(status, context_)); }
 
-MessageBytes StreamCall::Encode(StreamFrame& frame) {
-  const auto begin = std::chrono::steady_clock::now();
-  MessageBytes message = encoder_.Encode(frame);
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  services_.metrics->ObservePhase(FramePhase::kEncode, time.count());
-  return message;
-}
+MessageBytes StreamCall::Encode(StreamFrame& frame) { return encoder_.Encode(frame); }
 
 MessageBytes StreamCall::EncodeGoingAway(const absl::Status& reason) {
   v1::StreamFramesResponse response;

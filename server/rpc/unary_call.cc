@@ -43,12 +43,16 @@ WorkTicket UnaryCall::SubmitFrame(std::shared_ptr<const v1::Frame> frame,
                                   KeepState keep_state, size_t message_bytes,
                                   const absl::Status& refusal, FrameDone done) {
   services_.frames->Received(client_, ImageBytes(*frame));
-  ++frames_;
+  FrameTimes& times = times_[static_cast<size_t>(frames_++)];
   const auto record = std::make_shared<FrameRecord>();
+  record->outcome.times.Begin(begin_);
   record->client = client_;
   record->deadline = deadline_;
   record->message_bytes = static_cast<int64_t>(std::max(frame->ByteSizeLong(), message_bytes));
-  record->done = std::move(done);
+  record->done = [&times, done = std::move(done)](FrameRecord& ended) mutable {
+    times = ended.outcome.times;
+    std::move(done)(ended);
+  };
   auto input = std::make_shared<UnaryFrameInput>(std::move(frame));
   input->client = client_;
   input->SetPipeline(std::move(pipeline));
@@ -75,7 +79,7 @@ void UnaryCall::FinishWith(const absl::Status& status) {
   code_ = sent.code();
   LogFailure(method_, sent, [this] { return DisplayName(client_); });
   for (int i = 0; i < frames_; ++i) {
-    services_.frames->Ended(method_, client_, begin_, sent,
+    services_.frames->Ended(method_, client_, times_[static_cast<size_t>(i)], sent,
                             sent.ok() ? std::exchange(keypoints_, 0) : 0);
   }
   // Only an answer can wait for its client: a status alone needs no leave from HTTP/2 flow control.

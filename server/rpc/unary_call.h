@@ -4,6 +4,7 @@
 #ifndef ORBSERVE_SERVER_RPC_UNARY_CALL_H_
 #define ORBSERVE_SERVER_RPC_UNARY_CALL_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -83,7 +84,8 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   grpc::CallbackServerContext* const context_;
   const SteadyTime begin_;  // when the request had arrived
   const SteadyTime deadline_;
-  ClientId client_;  // set by Identify()
+  ClientId client_;                  // set by Identify()
+  std::array<FrameTimes, 2> times_;  // of the frames that were submitted, once they have ended
 
  private:
   // Size of the response on the wire.

@@ -38,7 +38,7 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
 Batcher::~Batcher() { Shut(); }
 
 void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
-                    std::shared_ptr<TaskMemory> memory) {
+                    std::shared_ptr<TaskMemory> memory, std::chrono::nanoseconds decode_time) {
   Work work;
   std::shared_ptr<FrameInput> read;  // freed outside the lock
   {
@@ -52,7 +52,8 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
     }
     const SteadyTime now = clock_->Now();
     read = std::move(frame->input);
-    if (read != nullptr) frame->outcome.decode_time = std::chrono::nanoseconds(read->decode_ns);
+    frame->outcome.times.Spend(FramePhase::kDecode, decode_time, now);
+    frame->outcome.times.Enter(FramePhase::kQueue, now);
     frame->plan = queue.get();
     frame->job = std::move(job);
     frame->memory = std::move(memory);
@@ -66,6 +67,12 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
   }
   read.reset();
   Do(std::move(work));
+}
+
+void Batcher::Enter(Ticket ticket, FramePhase phase) {
+  absl::MutexLock lock(&mutex_);
+  FrameRecord* const frame = FindWaiting(ticket);
+  if (frame != nullptr) frame->outcome.times.Enter(phase, clock_->Now());
 }
 
 void Batcher::Dequeue(FrameRecord& frame) {
@@ -137,6 +144,7 @@ std::optional<FrameBatch> Batcher::NextBatch(SteadyTime now) {
     if (i > 0 && ExpectedNs(*batch.plan, batch.work + frame.work) > most_ns) break;
     batch.work += frame.work;
     LeavePlan(frame);
+    frame.outcome.times.Enter(FramePhase::kCompute, now);
     batch.items.push_back(Launch(frame, now, std::llround(ExpectedNs(*batch.plan, frame.work))));
   }
   if (batch.plan->is_large()) ++large_in_flight_;
@@ -219,8 +227,7 @@ void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
     answer.frames.resize(batch.items.size(), FrameAnswer{.status = missing});
   }
   for (size_t i = 0; i < batch.items.size(); ++i) {
-    observer_->OnItemComputed(WorkKind::kFrames, batch.items[i]->queued, answer.cost,
-                              answer.frames[i].stages);
+    observer_->OnStagesTimed(answer.cost, answer.frames[i].stages);
   }
   CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return answer.frames[i].status; });
   for (size_t i = 0; i < batch.items.size(); ++i) {
@@ -229,6 +236,7 @@ void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
     if (frame.is_answered) continue;
     FrameOutcome& outcome = frame.outcome;
     outcome.cost = answer.cost;
+    EndCompute(outcome);
     outcome.batch_frames = batch_frames;
     if (joules.has_value()) outcome.energy_joules = *joules / batch_frames;
     outcome.stages = answer.frames[i].stages;
@@ -246,16 +254,28 @@ void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
 void Batcher::AnswerFailed(FrameRecord& frame, const absl::Status& status) {
   frame.outcome.status = status;
   if (!frame.is_answered) {  // in no batch
-    const std::shared_ptr<FrameInput> input = std::move(frame.input);
-    if (input != nullptr) frame.outcome.decode_time = std::chrono::nanoseconds(input->decode_ns);
+    frame.input.reset();
     frame.job = {};
     frame.memory.reset();
   }
   Answer(frame);
 }
 
+void Batcher::EndCompute(FrameOutcome& outcome) const {
+  const SteadyTime now = clock_->Now();
+  FrameTimes& times = outcome.times;
+  times.backend = outcome.cost.backend;
+  times.device = outcome.cost.device;
+  const BatchTimings& batch = outcome.cost.timings;
+  times.Spend(FramePhase::kUpload, std::chrono::nanoseconds(batch.upload_ns), now);
+  times.Spend(FramePhase::kCompute, std::chrono::nanoseconds(batch.compute_ns), now);
+  times.Spend(FramePhase::kDownload, std::chrono::nanoseconds(batch.download_ns), now);
+  // The rest: other batches were first on the device, or the answers of this one.
+  times.Spend(FramePhase::kQueue, std::chrono::nanoseconds::max(), now);
+  times.Enter(FramePhase::kEncode, now);  // unless the owner has other plans
+}
+
 void Batcher::Answer(FrameRecord& frame) {
-  frame.outcome.queued = frame.queued;
   FrameDone done = std::move(frame.done);
   std::move(done)(frame);
 }

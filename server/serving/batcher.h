@@ -54,6 +54,7 @@
 #include "server/serving/frame/frame_record.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_queue.h"
+#include "server/telemetry/frame_phase.h"
 
 namespace orbserve {
 
@@ -97,10 +98,14 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   // Sets the frame's ticket. False when it is refused: then it has ended with the reason.
   using WorkQueue::Admit;
 
+  // The frame, which is being prepared, enters the phase.
+  void Enter(Ticket ticket, FramePhase phase) ABSL_LOCKS_EXCLUDED(mutex_);
   // The frame may be launched from now on. Its input is freed. The batcher sets `job.cancelled`. It
-  // holds `memory`, which may be null, until the backend is done with the frame.
+  // holds `memory`, which may be null, until the backend is done with the frame. `decode_time`: of
+  // the time since the last change of phase.
   void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
-             std::shared_ptr<TaskMemory> memory = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
+             std::shared_ptr<TaskMemory> memory = nullptr,
+             std::chrono::nanoseconds decode_time = {}) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True if a device left a file of this owner to the host in the last kHostDecodingTime. The
   // frames of a batch wait for such a file, so that a worker should decode what this owner sends.
@@ -119,6 +124,8 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   void AnswerFailed(FrameRecord& frame, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Assigns the time since the launch.
+  void EndCompute(FrameOutcome& outcome) const;
   static void Answer(FrameRecord& frame);
   // True if the backend has a place for one more batch of the plan.
   bool HasPlace(const FeaturePlan& plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

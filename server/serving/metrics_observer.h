@@ -4,37 +4,30 @@
 #ifndef ORBSERVE_SERVER_SERVING_METRICS_OBSERVER_H_
 #define ORBSERVE_SERVER_SERVING_METRICS_OBSERVER_H_
 
-#include <chrono>
 #include <optional>
 
 #include "server/serving/client_activity.h"
 #include "server/serving/observer.h"
-#include "server/telemetry/frame_phase.h"
 #include "server/telemetry/metrics.h"
 #include "server/telemetry/power/power_monitor.h"
 
 namespace orbserve {
 
-// Records the events of the serving layer: the one way of batches, queue times and stage times into
-// metrics and the pages about clients. How much waits at the moment is not an event; a scrape reads
-// it (ResourceMetrics).
+// Records the events of the serving layer: the one way of batches and stage times into metrics and
+// the pages about clients. The phases of a frame are recorded when it ends (FrameAccount). How much
+// waits at the moment is not an event; a scrape reads it (ResourceMetrics).
 class MetricsObserver final : public ServingObserver {
  public:
   // All must outlive the observer. `clients` may be null.
   MetricsObserver(Metrics* metrics, PowerMonitor* power, ClientActivity* clients = nullptr)
       : metrics_(*metrics), power_(*power), clients_(clients) {}
 
-  void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
-                      const StageTimes& stages) override;
-  void OnFrameDecoded(std::chrono::nanoseconds time) override;
+  void OnStagesTimed(const BatchCost& cost, const StageTimes& stages) override;
   void OnFrameComputed(const ClientId& client, const FrameOutcome& outcome) override;
   std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override;
   void OnTrackBytes(int64_t change) override;
 
  private:
-  void ObservePhase(FramePhase phase, const BatchCost& cost, int64_t duration_ns);
-  void ObserveStages(StageSet stages, const BatchCost& cost, int64_t duration_ns);
-
   Metrics& metrics_;
   PowerMonitor& power_;
   ClientActivity* const clients_;

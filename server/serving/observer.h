@@ -4,7 +4,6 @@
 #ifndef ORBSERVE_SERVER_SERVING_OBSERVER_H_
 #define ORBSERVE_SERVER_SERVING_OBSERVER_H_
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -23,12 +22,8 @@ class ServingObserver {
  public:
   virtual ~ServingObserver() = default;
 
-  // An item of a finished batch had waited this long for its launch. `stages`: of the item, empty
-  // where they were not timed.
-  virtual void OnItemComputed(WorkKind /*kind*/, std::chrono::nanoseconds /*queued*/,
-                              const BatchCost& /*cost*/, const StageTimes& /*stages*/) {}
-  // The image of a frame was decoded, or could not be.
-  virtual void OnFrameDecoded(std::chrono::nanoseconds /*time*/) {}
+  // The stages of a frame of a finished batch took this long.
+  virtual void OnStagesTimed(const BatchCost& /*cost*/, const StageTimes& /*stages*/) {}
   // A batch has computed a frame of the client, who is still owed its answer.
   virtual void OnFrameComputed(const ClientId& /*client*/, const FrameOutcome& /*outcome*/) {}
   // A batch of `items` frames, pairs or searches for tracks ended. Returns an estimate of the

@@ -63,21 +63,12 @@ class Metrics::Impl {
       : version(std::move(options.version)),
         devices(std::move(options.devices)),
         activity(&devices),
-        stages(&devices),
-        match_waits(devices.count()),
-        track_waits(devices.count()) {}
+        stages(&devices) {}
 
   std::string Render() const {
     std::vector<MetricFamily> families;
     CollectCalls(families);
     stages.Collect(families);
-    CollectWaits("orbserve_match_queue_wait_seconds",
-                 "Time that a match request waited until it was handed to the backend.",
-                 match_waits, families);
-    CollectWaits("orbserve_track_queue_wait_seconds",
-                 "Time that the search for a frame's tracks waited until it was handed to the "
-                 "backend.",
-                 track_waits, families);
     activity.Collect(families);
     CollectFrames(families);
     CollectAnswers(families);
@@ -98,8 +89,6 @@ class Metrics::Impl {
   StageDurations stages;
   std::array<DurationHistogram, kMethods.size() * kCodeCount> requests;
   std::array<DurationHistogram, kMethods.size()> frame_durations;
-  std::deque<DurationHistogram> match_waits;  // [device]
-  std::deque<DurationHistogram> track_waits;  // [device]
   std::array<AtomicCell, kOutcomeCount> outcomes;
   std::array<AtomicCell, kAbortCauses.size()> aborts;
   AtomicCell received;
@@ -134,18 +123,6 @@ class Metrics::Impl {
     }
     calls.MoveTo(families);
     frames.MoveTo(families);
-  }
-
-  // `waits`: [device].
-  void CollectWaits(const char* name, const char* help, const std::deque<DurationHistogram>& waits,
-                    std::vector<MetricFamily>& families) const {
-    FamilyBuilder family(name, help, MetricType::Histogram);
-    for (size_t device = 0; device < devices.count(); ++device) {
-      prometheus::ClientMetric::Histogram read = waits[device].Read();
-      if (read.sample_count == 0 && device == devices.other()) continue;
-      family.AddHistogram(std::move(read), LabelsOf(devices.all()[device]));
-    }
-    family.MoveTo(families);
   }
 
   void CollectFrames(std::vector<MetricFamily>& families) const {
@@ -185,32 +162,30 @@ void Metrics::ObserveRequest(absl::string_view method, absl::StatusCode code, do
   impl_->requests[MethodIndex(method) * kCodeCount + CodeIndex(code)].Observe(seconds);
 }
 
-void Metrics::ObserveFrame(absl::string_view method, double seconds) {
-  impl_->frame_durations[MethodIndex(method)].Observe(seconds);
+void Metrics::ObserveFrame(absl::string_view method, const FrameTimes& times) {
+  const std::chrono::duration<double> total = times.total();
+  impl_->frame_durations[MethodIndex(method)].Observe(total.count());
+  ObservePhases(times);
 }
 
-void Metrics::ObservePhase(FramePhase phase, absl::string_view backend, absl::string_view device,
-                           double seconds) {
-  impl_->stages.ObservePhase(phase, impl_->devices.IndexOf(backend, device), seconds);
-}
-
-void Metrics::ObservePhase(FramePhase phase, double seconds) {
-  impl_->stages.ObserveHost(phase, seconds);
+void Metrics::ObservePhases(const FrameTimes& times) {
+  std::optional<size_t> device;
+  if (!times.backend.empty()) device = impl_->devices.IndexOf(times.backend, times.device);
+  for (size_t i = 0; i < kFramePhaseNames.size(); ++i) {
+    const auto phase = static_cast<FramePhase>(i);
+    const std::chrono::duration<double> spent = times.spent(phase);
+    if (spent.count() <= 0) continue;
+    if (device.has_value() && !IsOfHost(phase)) {
+      impl_->stages.ObservePhase(phase, *device, spent.count());
+    } else {
+      impl_->stages.ObserveHost(phase, spent.count());
+    }
+  }
 }
 
 void Metrics::ObserveStages(StageSet stages, absl::string_view backend, absl::string_view device,
                             double seconds) {
   impl_->stages.ObserveStages(stages, impl_->devices.IndexOf(backend, device), seconds);
-}
-
-void Metrics::ObserveMatchWait(absl::string_view backend, absl::string_view device,
-                               double seconds) {
-  impl_->match_waits[impl_->devices.IndexOf(backend, device)].Observe(seconds);
-}
-
-void Metrics::ObserveTrackWait(absl::string_view backend, absl::string_view device,
-                               double seconds) {
-  impl_->track_waits[impl_->devices.IndexOf(backend, device)].Observe(seconds);
 }
 
 void Metrics::ObserveBatch(absl::string_view backend, absl::string_view device, int frames,

@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "features/pipeline/stage.h"
-#include "server/telemetry/frame_phase.h"
+#include "server/telemetry/frame_times.h"
 #include "server/telemetry/metric_devices.h"
 
 namespace prometheus {
@@ -62,23 +62,14 @@ class Metrics {
   // "StreamFrames", ... without package and service.
   void ObserveRequest(absl::string_view method, absl::StatusCode code, double seconds);
 
-  // The answer to one frame of a call of `method` is handed to gRPC, `seconds` after its whole
-  // request (stream: its message) had arrived. Also for frames that failed.
-  void ObserveFrame(absl::string_view method, double seconds);
-
-  // One frame passed a phase of its way. The short form is for phases of the host.
-  void ObservePhase(FramePhase phase, absl::string_view backend, absl::string_view device,
-                    double seconds);
-  void ObservePhase(FramePhase phase, double seconds);
+  // The answer to one frame of a call of `method` is handed to gRPC. Also for frames that failed.
+  void ObserveFrame(absl::string_view method, const FrameTimes& times);
+  // The phases of these times, which are no frame's. A phase that took no time is not recorded.
+  void ObservePhases(const FrameTimes& times);
   // One frame passed these stages of the pipeline, which one step carried out together. An empty
   // set is not recorded.
   void ObserveStages(StageSet stages, absl::string_view backend, absl::string_view device,
                      double seconds);
-
-  // A match request waited this long until it was handed to the backend.
-  void ObserveMatchWait(absl::string_view backend, absl::string_view device, double seconds);
-  // The search for a frame's tracks waited this long until it was handed to the backend.
-  void ObserveTrackWait(absl::string_view backend, absl::string_view device, double seconds);
 
   // The device computed a batch of `frames` >= 1 frames in this busy interval, which is recorded
   // too.

@@ -91,10 +91,10 @@ TEST_F(CliTest, TimingsFollowTheTableAndHaveARowForEveryPart) {
   EXPECT_THAT(table[0], MatchesRegex("stage +frames +median/ms +p90/ms +share/% +sampled"));
   std::vector<std::string> parts = FirstWords(table);
   EXPECT_THAT(parts, IsSupersetOf({"decode", "queue", "upload", "compute", "download", "total"}));
-  EXPECT_EQ(parts[4], "compute");
+  EXPECT_EQ(parts[6], "compute");
   EXPECT_EQ(parts.back(), "total");
-  EXPECT_THAT(table[1], MatchesRegex("decode +3 +[0-9.]+ +[0-9.]+ +- +no"));
-  EXPECT_THAT(table[4], MatchesRegex("compute +3 +[0-9.]+ +[0-9.]+ +- +no"));
+  EXPECT_THAT(table[3], MatchesRegex("decode +3 +[0-9.]+ +[0-9.]+ +- +no"));
+  EXPECT_THAT(table[6], MatchesRegex("compute +3 +[0-9.]+ +[0-9.]+ +- +no"));
   EXPECT_THAT(table.back(), MatchesRegex("total +3 +[0-9.]+ +[0-9.]+ +- +no"));
 }
 
@@ -130,8 +130,7 @@ TEST_F(CliTest, TimingsInJsonAreOneMoreLine) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(lines[i], AllOf(HasSubstr("\"timings_ms\":{"), HasSubstr("\"stages\":[")));
   }
-  EXPECT_TRUE(
-      absl::StartsWith(lines[2], "{\"timing_summary\":[{\"stage\":\"decode\",\"frames\":2,"))
+  EXPECT_TRUE(absl::StartsWith(lines[2], "{\"timing_summary\":[{\"stage\":\"admit\",\"frames\":2,"))
       << lines[2];
   EXPECT_THAT(lines[2], HasSubstr("{\"stage\":\"total\",\"frames\":2,"));
 }

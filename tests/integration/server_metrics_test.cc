@@ -3,7 +3,9 @@
 
 // The page of metrics of a running server, after frames and matches went through it.
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/process/text_file.h"
+#include "server/telemetry/frame_phase.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/server/telemetry/metrics_page.h"
 #include "tests/server/telemetry/promtool.h"
@@ -116,9 +119,9 @@ TEST_F(MetricsPageTest, TimesOfStagesComeFromTheBackend) {
   EXPECT_EQ(StageValue("count", "queue"), 3);
   EXPECT_EQ(StageValue("count", "match"), -1);
   ASSERT_TRUE(MatchTwoImages().ok());
-  EXPECT_EQ(StageValue("count", "match"), 1);
+  EXPECT_EQ(StageValue("count", "match"), 2);  // of both frames
   EXPECT_EQ(StageValue("count", "pyramid"), 5);
-  EXPECT_EQ(Metric("orbserve_match_queue_wait_seconds_count{backend=\"cpu\",device=\"cpu\"}"), 1);
+  EXPECT_EQ(StageValue("count", "match_queue"), 2);
 }
 
 TEST_F(MetricsPageTest, EveryFrameIsTimedOnceAndUnderItsMethod) {
@@ -189,6 +192,66 @@ TEST_F(MetricsPageTest, TotalTimeOfAFrameIsItsDuration) {
   if (call > 0) {  // else the call has not ended on the server's side
     EXPECT_LE(sum, call);
   }
+}
+
+// The parts of the times of one image.
+uint64_t SumOfParts(const v1::FrameTimings& t) {
+  return t.admit_ns() + t.decode_queue_ns() + t.decode_ns() + t.queue_ns() + t.upload_ns() +
+         t.compute_ns() + t.download_ns() + t.track_queue_ns() + t.track_ns() + t.match_queue_ns() +
+         t.match_ns() + t.send_ns();
+}
+
+TEST_F(MetricsPageTest, ThePartsOfAFramesTimeAddUp) {
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(1280, 1024, 1);  // large enough for a worker
+  for (int i = 0; i < 3; ++i) {
+    v1::ExtractResponse response;
+    ASSERT_TRUE(Extract(request, &response).ok());
+    EXPECT_EQ(SumOfParts(response.timings()), response.timings().total_ns());
+    EXPECT_GT(response.timings().decode_queue_ns(), 0u);
+    EXPECT_GT(response.timings().decode_ns(), 0u);
+    EXPECT_GT(response.timings().compute_ns(), 0u);
+  }
+
+  v1::StreamOpen open;
+  open.mutable_pipeline()->set_preset("vio");
+  v1::DescribeOptions& describe = *open.mutable_pipeline()->mutable_describe();
+  describe.set_orientation(v1::ORIENTATION_INTENSITY_CENTROID);
+  describe.set_descriptor_type(v1::DESCRIPTOR_TYPE_RBRIEF_256);
+  open.mutable_pipeline()->mutable_select()->set_border_px(22);
+  open.set_track(true);
+  open.set_match_previous(true);
+  grpc::ClientContext context;
+  const auto stream = Open(context, open);
+  constexpr int kFrames = 6;
+  for (int i = 0; i < kFrames; ++i) ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
+  uint64_t matched = 0;
+  for (int i = 0; i < kFrames; ++i) {
+    v1::StreamFramesResponse result;
+    ASSERT_TRUE(stream->Read(&result));
+    const v1::FrameTimings& timings = result.result().timings();
+    EXPECT_EQ(SumOfParts(timings), timings.total_ns());
+    EXPECT_EQ(timings.track_ns() > 0, i > 0);
+    EXPECT_EQ(result.result().matches_size() > 0, i > 0);
+    matched += timings.track_ns() + timings.match_ns();
+  }
+  EXPECT_GT(matched, 0u);
+  stream->WritesDone();
+  v1::StreamFramesResponse end;
+  EXPECT_FALSE(stream->Read(&end));
+  EXPECT_TRUE(stream->Finish().ok());
+
+  double stages = 0;
+  for (const absl::string_view phase : kFramePhaseNames) {
+    for (const char* device : {"cpu", "host"}) {
+      stages += std::max(
+          0.0, Metric(absl::StrCat("orbserve_stage_duration_seconds_sum{stage=\"", phase,
+                                   "\",backend=\"", device, "\",device=\"", device, "\"}")));
+    }
+  }
+  const double frames = Metric("orbserve_frame_duration_seconds_sum{method=\"Extract\"}") +
+                        Metric("orbserve_frame_duration_seconds_sum{method=\"StreamFrames\"}");
+  EXPECT_NEAR(stages, frames, 1e-6 * frames);
 }
 
 TEST_F(MetricsPageTest, LimitsStandBesideUse) {

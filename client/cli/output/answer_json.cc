@@ -33,13 +33,18 @@ void AddPasses(const v1::FeatureSet& features, JsonWriter* json) {
 void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,
                   JsonWriter* json) {
   json->Key("timings_ms").BeginObject();
-  json->Key("queue").Double(Milliseconds(timings.queue_ns()));
+  json->Key("admit").Double(Milliseconds(timings.admit_ns()));
+  json->Key("decode_queue").Double(Milliseconds(timings.decode_queue_ns()));
   json->Key("decode").Double(Milliseconds(timings.decode_ns()));
+  json->Key("queue").Double(Milliseconds(timings.queue_ns()));
   json->Key("upload").Double(Milliseconds(timings.upload_ns()));
   json->Key("compute").Double(Milliseconds(timings.compute_ns()));
   json->Key("download").Double(Milliseconds(timings.download_ns()));
-  json->Key("match").Double(Milliseconds(timings.match_ns()));
+  json->Key("track_queue").Double(Milliseconds(timings.track_queue_ns()));
   json->Key("track").Double(Milliseconds(timings.track_ns()));
+  json->Key("match_queue").Double(Milliseconds(timings.match_queue_ns()));
+  json->Key("match").Double(Milliseconds(timings.match_ns()));
+  json->Key("send").Double(Milliseconds(timings.send_ns()));
   json->Key("total").Double(Milliseconds(timings.total_ns()));
   json->Key("stages").BeginArray();
   for (const v1::StageTime& stage : timings.stages()) {

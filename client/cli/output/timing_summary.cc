@@ -48,11 +48,16 @@ void TimingSummary::Add(const v1::FrameTimings& timings) {
                        ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                          if (duration_ns > 0) parts_[part].durations_ns.push_back(duration_ns);
                        };
+  add("admit", timings.admit_ns());
+  add("decode_queue", timings.decode_queue_ns());
   add("decode", timings.decode_ns());
   add("queue", timings.queue_ns());
   add("upload", timings.upload_ns());
   add("compute", timings.compute_ns());
   add("download", timings.download_ns());
+  add("track_queue", timings.track_queue_ns());
+  add("match_queue", timings.match_queue_ns());
+  add("send", timings.send_ns());
   add("total", timings.total_ns());
   for (const v1::StageTime& stage : timings.stages()) {
     Figures& figures = stages_[stage.stage()];
@@ -81,7 +86,8 @@ std::vector<Row> TimingSummary::Rows() const {
   });
 
   std::vector<Row> rows;
-  for (const char* part : {"decode", "queue", "upload", "compute", "download", "total"}) {
+  for (const char* part : {"admit", "decode_queue", "decode", "queue", "upload", "compute",
+                           "download", "track_queue", "match_queue", "send", "total"}) {
     const auto found = parts_.find(part);
     rows.push_back(found == parts_.end()
                        ? Row{.name = part}

@@ -4,6 +4,8 @@
 #include "server/rpc/conversion/timings.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "features/pipeline/stage.h"
@@ -31,35 +33,53 @@ void AddToStage(const v1::StageTime& time, v1::FrameTimings* proto) {
 
 }  // namespace
 
-void TimingsToProto(const FrameOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto) {
-  const BatchTimings& batch = outcome.cost.timings;
-  proto->set_queue_ns(static_cast<uint64_t>(outcome.queued.count()));
-  proto->set_decode_ns(static_cast<uint64_t>(outcome.decode_time.count()));
-  proto->set_upload_ns(static_cast<uint64_t>(batch.upload_ns));
-  proto->set_compute_ns(static_cast<uint64_t>(batch.compute_ns));
-  proto->set_download_ns(static_cast<uint64_t>(batch.download_ns));
+void TimingsToProto(const FrameOutcome& outcome, v1::FrameTimings* proto) {
+  FrameTimes times = outcome.times;
+  times.Enter(FramePhase::kSend, std::chrono::steady_clock::now());
+  const auto spent = [&times](FramePhase phase) {
+    return static_cast<uint64_t>(times.spent(phase).count());
+  };
+  proto->set_admit_ns(spent(FramePhase::kAdmit));
+  proto->set_decode_queue_ns(spent(FramePhase::kDecodeQueue));
+  proto->set_decode_ns(spent(FramePhase::kDecode));
+  proto->set_queue_ns(spent(FramePhase::kQueue));
+  proto->set_upload_ns(spent(FramePhase::kUpload));
+  proto->set_compute_ns(spent(FramePhase::kCompute));
+  proto->set_download_ns(spent(FramePhase::kDownload));
+  proto->set_track_queue_ns(spent(FramePhase::kTrackQueue));
+  proto->set_track_ns(spent(FramePhase::kTrack));
+  proto->set_send_ns(spent(FramePhase::kEncode) + spent(FramePhase::kSend));
+  proto->set_total_ns(static_cast<uint64_t>(times.total().count()));
   const StageTimes& stages = outcome.stages;
   for (const StageTime& stage : stages.entries()) {
     AddStage(stage.stages, stage.duration_ns, stages.sampled, proto);
   }
-  proto->set_total_ns(static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count()));
+  AddMatchTime(times.spent(FramePhase::kMatchQueue), times.spent(FramePhase::kMatch), proto);
+  const int64_t track_ns = times.spent(FramePhase::kTrack).count();
+  if (track_ns > 0) AddStage(Stage::kTrack, track_ns, /*sampled=*/false, proto);
 }
 
-void AddMatchTime(std::chrono::nanoseconds time, v1::FrameTimings* proto) {
+void AddMatchTime(std::chrono::nanoseconds queued, std::chrono::nanoseconds time,
+                  v1::FrameTimings* proto) {
   if (time.count() <= 0) return;
+  proto->set_match_queue_ns(static_cast<uint64_t>(queued.count()));
   proto->set_match_ns(static_cast<uint64_t>(time.count()));
   AddStage(Stage::kMatch, time.count(), /*sampled=*/false, proto);
 }
 
-void AddTrackTime(std::chrono::nanoseconds time, v1::FrameTimings* proto) {
-  if (time.count() <= 0) return;
-  proto->set_track_ns(static_cast<uint64_t>(time.count()));
-  AddStage(Stage::kTrack, time.count(), /*sampled=*/false, proto);
+void SetTotalTime(std::chrono::nanoseconds total, v1::FrameTimings* proto) {
+  const auto total_ns = static_cast<uint64_t>(total.count());
+  const uint64_t parts_ns = proto->admit_ns() + proto->decode_queue_ns() + proto->decode_ns() +
+                            proto->queue_ns() + proto->upload_ns() + proto->compute_ns() +
+                            proto->download_ns() + proto->match_queue_ns() + proto->match_ns();
+  proto->set_total_ns(total_ns);
+  proto->set_send_ns(total_ns - std::min(total_ns, parts_ns));
 }
 
 v1::FrameTimings SumOfTimings(const v1::FrameTimings& a, const v1::FrameTimings& b) {
   v1::FrameTimings sum;
+  sum.set_admit_ns(std::max(a.admit_ns(), b.admit_ns()));
+  sum.set_decode_queue_ns(std::max(a.decode_queue_ns(), b.decode_queue_ns()));
   sum.set_queue_ns(std::max(a.queue_ns(), b.queue_ns()));
   sum.set_decode_ns(a.decode_ns() + b.decode_ns());
   sum.set_upload_ns(a.upload_ns() + b.upload_ns());

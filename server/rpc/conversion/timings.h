@@ -13,19 +13,19 @@
 
 namespace orbserve {
 
-// Times of an answered frame without its matches. `begin`: when its message had arrived.
-void TimingsToProto(const FrameOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto);
+// Times of an answered frame until now, with stages for its tracks and matches.
+void TimingsToProto(const FrameOutcome& outcome, v1::FrameTimings* proto);
 
-// Adds the time from features to matches: `match_ns`, and the stage of that name. Adds nothing
-// where `time` is zero, that is, nothing was matched.
-void AddMatchTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
-// Adds the time from features to tracks in the same way: `track_ns`, and the stage of that name.
-// Called after AddMatchTime(), whose stage comes first.
-void AddTrackTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
+// Adds the wait and the time of matching: `match_queue_ns`, `match_ns`, and the stage of that name.
+void AddMatchTime(std::chrono::nanoseconds queued, std::chrono::nanoseconds time,
+                  v1::FrameTimings* proto);
 
-// Times of two images that one answer is made from: the longer wait for a batch and the sum of the
-// work. Stages are added up by name. They are left out unless both images were timed, as a sum
-// would then stand for one image and look like two. `match_ns` and `total_ns` are the caller's.
+// Sets `total_ns`, and `send_ns` to what the other times leave of it.
+void SetTotalTime(std::chrono::nanoseconds total, v1::FrameTimings* proto);
+
+// Times of two images that one answer is made from: the longer waits and the sum of the work.
+// Stages are added up by name. They are left out unless both images were timed, as a sum would then
+// stand for one image and look like two. Matches and `total_ns` are the caller's.
 v1::FrameTimings SumOfTimings(const v1::FrameTimings& a, const v1::FrameTimings& b);
 
 // Batch and device that computed a frame; empty if no batch has computed it.

@@ -3,7 +3,6 @@
 
 #include "server/serving/frame/frame_account.h"
 
-#include <chrono>
 #include <new>
 
 namespace orbserve {
@@ -17,10 +16,10 @@ void FrameAccount::Received(const ClientId& client, int64_t bytes) {
   }
 }
 
-void FrameAccount::Ended(absl::string_view method, const ClientId& client, SteadyTime arrival,
+void FrameAccount::Ended(absl::string_view method, const ClientId& client, FrameTimes times,
                          const absl::Status& told, int64_t keypoints) {
-  const std::chrono::duration<double> time = clock_.Now() - arrival;
-  metrics_.ObserveFrame(method, time.count());
+  times.Enter(FramePhase::kSend, clock_.Now());
+  metrics_.ObserveFrame(method, times);
   metrics_.FrameFinished(told, keypoints);
   clients_.FrameEnded(client, told);
 }

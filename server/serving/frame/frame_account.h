@@ -35,9 +35,9 @@ class FrameAccount {
   absl::Status Told(absl::Status status, SteadyTime deadline) const {
     return InTime(WorkKind::kFrames, std::move(status), clock_.Now(), deadline);
   }
-  // `method`: without package and service. `keypoints`: of the result. Called before the client can
-  // know the result. Allocates nothing.
-  void Ended(absl::string_view method, const ClientId& client, SteadyTime arrival,
+  // `method`: without package and service. `times`: until now, or nearly. `keypoints`: of the
+  // result. Called before the client can know the result. Allocates nothing.
+  void Ended(absl::string_view method, const ClientId& client, FrameTimes times,
              const absl::Status& told, int64_t keypoints);
 
  private:

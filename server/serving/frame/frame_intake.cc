@@ -45,12 +45,11 @@ void FrameInput::KeepPixels() {
 }
 
 FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans,
-                         Executor* executor, ServingObserver* observer, const ImageLimits& limits)
+                         Executor* executor, const ImageLimits& limits)
     : backend_(backend),
       batcher_(batcher),
       plans_(plans),
       executor_(executor),
-      observer_(observer),
       limits_(limits),
       decoder_(std::make_shared<const FileDecoder>(
           [limits](absl::Span<const uint8_t> file, const MutableImageView& out) -> absl::Status {
@@ -134,6 +133,7 @@ void FrameIntake::OnPlan(InputPtr input, PlanCache::PlanOr plan) {
   input->memory_ = std::make_shared<TaskMemory>(input->kept_bytes_ + header.decoder_bytes);
   const TaskNeeds needs{.time = std::chrono::nanoseconds(std::llround(expected_ns)),
                         .memory = input->memory_};
+  batcher_->Enter(input->ticket_, FramePhase::kDecodeQueue);
   executor_->Run(input->client, needs, [this, weak = Admitted(input)] {
     if (InputPtr alive = weak.lock()) {
       Guard(std::move(alive), [this](InputPtr frame) { Decode(std::move(frame)); });
@@ -161,9 +161,11 @@ void FrameIntake::Decode(InputPtr input) {
   job.parameters = input->parameters;
   job.given_keypoints = input->given_keypoints;
   job.keep_state = input->keep_state;
-  const auto begin = std::chrono::steady_clock::now();
+  const WorkTicket ticket = input->ticket_;
   // Asking for the thread's time is a call of the system: not for frames that are decoded at once.
   const bool is_rated = input->decode_work_ > 0.0;
+  if (is_rated) batcher_->Enter(ticket, FramePhase::kDecode);
+  const auto begin = std::chrono::steady_clock::now();
   const auto begin_of_thread = is_rated ? TimeOfThisThread() : std::chrono::nanoseconds(0);
   absl::Status status = FillSlot(*input, job);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
@@ -171,16 +173,13 @@ void FrameIntake::Decode(InputPtr input) {
     const std::chrono::nanoseconds of_thread = TimeOfThisThread() - begin_of_thread;
     DecodeRateOf(input->header).Note(input->decode_work_, static_cast<double>(of_thread.count()));
   }
-  input->decode_ns = time.count();
   if (input->header.decoder_bytes > 0) input->memory_->ShrinkTo(input->kept_bytes_);
-  observer_->OnFrameDecoded(time);
-  const WorkTicket ticket = input->ticket_;
   std::shared_ptr<FeaturePlan> plan = std::move(input->plan_);
   std::shared_ptr<TaskMemory> memory = std::move(input->memory_);
   // The pixels are in their slot or unusable. The batcher frees the record's reference.
   input.reset();
   if (status.ok()) {
-    batcher_->Ready(ticket, std::move(plan), std::move(job), std::move(memory));
+    batcher_->Ready(ticket, std::move(plan), std::move(job), std::move(memory), time);
   } else {
     batcher_->Fail(ticket, status);
   }

@@ -21,7 +21,6 @@
 #include "server/serving/batcher.h"
 #include "server/serving/executor.h"
 #include "server/serving/frame/frame_record.h"
-#include "server/serving/observer.h"
 #include "server/serving/plan_cache.h"
 
 namespace orbserve {
@@ -36,7 +35,7 @@ class FrameIntake {
   using Admitted = std::weak_ptr<FrameInput>;
 
   FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans, Executor* executor,
-              ServingObserver* observer, const ImageLimits& limits);
+              const ImageLimits& limits);
 
   // Admits a frame, which then waits for Begin(). Its `done` is called exactly once, possibly
   // inside the call. `refusal`: reason why the frame cannot be served, if not OK; it then fails
@@ -70,7 +69,6 @@ class FrameIntake {
   Batcher* const batcher_;
   PlanCache* const plans_;
   Executor* const executor_;
-  ServingObserver* const observer_;
   const ImageLimits limits_;
   const std::shared_ptr<const FileDecoder> decoder_;  // within the limits
   // The rates say what decoding took, in relation to DecodeWork().

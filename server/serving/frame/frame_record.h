@@ -24,8 +24,6 @@
 #ifndef ORBSERVE_SERVER_SERVING_FRAME_FRAME_RECORD_H_
 #define ORBSERVE_SERVER_SERVING_FRAME_FRAME_RECORD_H_
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -43,6 +41,7 @@
 #include "server/serving/stream/stream_pictures.h"
 #include "server/serving/task_memory.h"
 #include "server/serving/work_item.h"
+#include "server/telemetry/frame_times.h"
 
 namespace orbserve {
 
@@ -54,9 +53,9 @@ struct FrameOutcome {
   // Its batch. Zero for a frame that was never launched.
   BatchCost cost;
   int batch_frames = 0;
-  std::chrono::nanoseconds decode_time{};
-  std::chrono::nanoseconds queued{};  // from Ready() to the launch
-  StageTimes stages;                  // as in FrameAnswer
+  StageTimes stages;  // as in FrameAnswer
+  // Whoever makes the record begins them. Of the queue until `done`, then of the owner.
+  FrameTimes times;
   // Estimate of this frame's share of the batch's energy, where the device's power is known.
   std::optional<double> energy_joules;
 };
@@ -86,8 +85,6 @@ class FrameInput {
   EncodedImage image;
   ImageHeader header;
   ImageView mask;  // of the image's size; empty = none
-
-  std::atomic<int64_t> decode_ns{0};  // time that decoding took
 
  private:
   friend class FrameIntake;

@@ -149,7 +149,6 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
     MatchOutcome& outcome = request.outcome;
     outcome.cost = answer.cost;
     outcome.queued = request.queued;
-    observer_->OnItemComputed(WorkKind::kMatches, outcome.queued, answer.cost, {});
     // When there are too few answers, the caller notices.
     const auto end = next_pair + std::min<ptrdiff_t>(static_cast<ptrdiff_t>(request.job_count),
                                                      answer.pairs.end() - next_pair);

@@ -62,6 +62,22 @@ void FrameSequence::Extracted(StreamFrame& frame) {
   frame.is_extracted = true;
   frame.is_complete = frame.is_settled = !frame.outcome.status.ok();
   frame.result.outcome = std::move(frame.outcome);
+  if (!frame.is_complete) {
+    const StreamOptions& options = *frame.options;
+    EnterPhase(frame, options.track       ? FramePhase::kTrackQueue
+                      : options.matches() ? FramePhase::kMatchQueue
+                                          : FramePhase::kSend);
+  }
+}
+
+void FrameSequence::EnterPhase(StreamFrame& frame, FramePhase phase) const {
+  frame.result.outcome.times.Enter(phase, sequence_parts_.clock->Now());
+}
+
+void FrameSequence::SpendSinceStart(StreamFrame& frame, FramePhase phase,
+                                    std::chrono::nanoseconds queued) const {
+  const SteadyTime now = sequence_parts_.clock->Now();
+  frame.result.outcome.times.Spend(phase, now - frame.start - queued, now);
 }
 
 void FrameSequence::Fail(StreamFrame& frame, const absl::Status& status, Released& released) {
@@ -216,6 +232,9 @@ void FrameSequence::StartFrame(Start start) {
     if (options.track) frame.pyramid = start.state;
     frame.winners = start.features;
     frame.tracks = std::move(start.tracks);
+    if (frame.is_tracked) {
+      EnterPhase(frame, frame.is_matched ? FramePhase::kSend : FramePhase::kMatchQueue);
+    }
     if (tracking_status.ok()) {
       PartDone(frame, released);
     } else {
@@ -344,8 +363,11 @@ void FrameSequence::OnMatched(StreamFrame& frame, MatchOutcome outcome) {
         target.matches = std::move(outcome.pairs[i].matches);
       }
     }
-    frame.result.match_time = sequence_parts_.clock->Now() - frame.start;
     frame.is_matched = true;
+    if (frame.is_tracked) {
+      SpendSinceStart(frame, FramePhase::kMatch, outcome.queued);
+      EnterPhase(frame, FramePhase::kSend);
+    }
     PartDone(frame, released);
   }
   Release(std::move(released));
@@ -377,7 +399,8 @@ void FrameSequence::OnTracked(StreamFrame& frame, TrackOutcome outcome) {
   {
     absl::MutexLock lock(&mutex_);
     if (!IsOpen(frame)) return;
-    frame.result.track_time = sequence_parts_.clock->Now() - frame.start;
+    SpendSinceStart(frame, FramePhase::kTrack, outcome.queued);
+    EnterPhase(frame, frame.is_matched ? FramePhase::kSend : FramePhase::kMatchQueue);
     if (found.ok()) {
       AddEnergy(outcome.energy_joules, frame.result.outcome.energy_joules);
       frame.tracks = std::move(tracks);

@@ -38,6 +38,7 @@
 #ifndef ORBSERVE_SERVER_SERVING_STREAM_FRAME_SEQUENCE_H_
 #define ORBSERVE_SERVER_SERVING_STREAM_FRAME_SEQUENCE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -153,6 +154,11 @@ class FrameSequence : public std::enable_shared_from_this<FrameSequence> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void OnMatched(StreamFrame& frame, MatchOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnTracked(StreamFrame& frame, TrackOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void EnterPhase(StreamFrame& frame, FramePhase phase) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The frame was in `phase` since it started, but for the time in which its work was `queued`.
+  void SpendSinceStart(StreamFrame& frame, FramePhase phase, std::chrono::nanoseconds queued) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // True until the frame's result is complete.
   bool IsOpen(const StreamFrame& frame) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -131,6 +131,8 @@ void Stream::Open(std::shared_ptr<const StreamOptions> options, int64_t max_resp
 
 void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::Status& refusal) {
   frame->arrival = clock_.Now();
+  frame->outcome.times.Begin(frame->arrival);
+  frame->result.outcome.times = frame->outcome.times;  // should the stream end it first
   registry_.Touch(id_, frame->arrival);
   frame->client = client_;
   frame->deadline = call_deadline_;
@@ -210,6 +212,7 @@ StreamFramePtr Stream::NextToBegin() {
   if (!HasPlace(max_response_bytes)) return nullptr;
   StreamFramePtr frame = room_.TakeFirst();
   frame->has_begun = true;
+  frame->result.outcome.times.Enter(FramePhase::kQueue, clock_.Now());
   ++in_flight_;
   bytes_in_flight_ += frame->message_bytes;
   Reserve(*frame, max_response_bytes);
@@ -244,7 +247,9 @@ void Stream::Encode(StreamFrame& frame) {
                   .width_px = features->image_width_px,
                   .height_px = features->image_height_px};
   }
+  frame.result.outcome.times.Enter(FramePhase::kEncode, clock_.Now());
   frame.response = call->Encode(frame);
+  frame.result.outcome.times.Enter(FramePhase::kSend, clock_.Now());
   if (frame.picture != nullptr && features != nullptr) {
     frame.picture->sequence = frame.sequence;
     frame.picture->features = features;
@@ -503,7 +508,8 @@ void Stream::Decide(Outgoing& outgoing) {
 
 void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
                       const StreamUse::Seen& seen) {
-  parts_.frames->Ended("StreamFrames", client_, frame.arrival, told, told.ok() ? seen.features : 0);
+  parts_.frames->Ended("StreamFrames", client_, frame.result.outcome.times, told,
+                       told.ok() ? seen.features : 0);
   counts_.Count(told, clock_.Now() - frame.arrival, seen);
 }
 

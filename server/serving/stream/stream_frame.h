@@ -40,10 +40,8 @@ struct StreamResult {
   FrameOutcome outcome;  // features: as many as are wanted. A frame that failed has no other parts
   // Previous first, then keyframe, then references as they were asked for.
   std::vector<TargetMatches> matches;
-  std::chrono::nanoseconds match_time{};
   // The frame's tracks. Without `track` it has no tracks, but may have those that ended by this.
   FrameTracks tracks;
-  std::chrono::nanoseconds track_time{};
   bool is_keyframe = false;  // from now on it is the stream's keyframe
 };
 

@@ -88,7 +88,6 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
     TrackOutcome& outcome = request.outcome;
     outcome.cost = answer.cost;
     outcome.queued = request.queued;
-    observer_->OnItemComputed(WorkKind::kTracks, outcome.queued, answer.cost, {});
     if (i >= answer.jobs.size()) {
       outcome.status =
           MakeError(ErrorReason::kInternal, "the backend answered too few searches for tracks");

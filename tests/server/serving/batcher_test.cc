@@ -180,8 +180,8 @@ TEST_F(BatcherTest, AFrameWaitsForOthersAtMostTheDelay) {
   ASSERT_EQ(backend_.batches.size(), 1u);
   EXPECT_THAT(backend_.Numbers(0), ElementsAre(1, 2));
   backend_.FinishBatch();
-  EXPECT_EQ(outcomes_[1].queued, microseconds(500));
-  EXPECT_EQ(outcomes_[2].queued, microseconds(200));
+  EXPECT_EQ(outcomes_[1].times.spent(FramePhase::kQueue), microseconds(500));
+  EXPECT_EQ(outcomes_[2].times.spent(FramePhase::kQueue), microseconds(200));
 }
 
 TEST_F(BatcherTest, AFullBatchDoesNotWaitForTheDelay) {

@@ -44,16 +44,12 @@ class MetricsObserverTest : public ::testing::Test {
   }
 };
 
-TEST_F(MetricsObserverTest, AFrameHasPhasesAndTheStagesThatWereTimed) {
+TEST_F(MetricsObserverTest, AFrameHasTheStagesThatWereTimed) {
   StageTimes stages;
   stages.Add(Stage::kPyramid, 1'000'000);
   stages.Add({Stage::kDetect, Stage::kSuppress}, 5'000'000);
-  observer_.OnItemComputed(WorkKind::kFrames, milliseconds(3), CostOfCuda(), stages);
-  observer_.OnItemComputed(WorkKind::kFrames, milliseconds(4), CostOfCuda(), {});  // not sampled
-  EXPECT_NEAR(StageSum("queue"), 0.007, 1e-12);
-  EXPECT_NEAR(StageSum("upload"), 0.004, 1e-12);
-  EXPECT_NEAR(StageSum("compute"), 0.018, 1e-12);
-  EXPECT_TRUE(std::isnan(StageSum("download")));  // did not happen
+  observer_.OnStagesTimed(CostOfCuda(), stages);
+  observer_.OnStagesTimed(CostOfCuda(), {});  // not sampled
   EXPECT_NEAR(StageSum("pyramid"), 0.001, 1e-12);
   EXPECT_EQ(StageCount("pyramid"), 1);
   EXPECT_NEAR(StageSum("detect+suppress"), 0.005, 1e-12);
@@ -68,29 +64,11 @@ TEST_F(MetricsObserverTest, ABatchOfFramesHasASizeAndABusyInterval) {
   EXPECT_TRUE(std::isnan(StageCount("match")));
 }
 
-TEST_F(MetricsObserverTest, MatchesHaveAWaitEachAndAStageOncePerBatch) {
+TEST_F(MetricsObserverTest, BatchesOfMatchesAndTracksKeepTheDeviceBusyAndAreNoFrames) {
   observer_.OnBatchFinished(WorkKind::kMatches, 2, CostOfCuda());
-  observer_.OnItemComputed(WorkKind::kMatches, milliseconds(30), CostOfCuda(), {});
-  observer_.OnItemComputed(WorkKind::kMatches, milliseconds(20), CostOfCuda(), {});
-  const std::string labels = "{backend=\"cuda\",device=\"cuda:0\"}";
-  EXPECT_EQ(StageCount("match"), 1);
-  EXPECT_NEAR(StageSum("match"), 0.012, 1e-12);
-  EXPECT_EQ(Value("orbserve_match_queue_wait_seconds_count" + labels), 2);
-  EXPECT_NEAR(Value("orbserve_match_queue_wait_seconds_sum" + labels), 0.05, 1e-12);
-  EXPECT_EQ(Value("orbserve_batch_size_frames_count" + labels), 0);
-  EXPECT_TRUE(std::isnan(StageCount("queue")));  // the queue of frames
-}
-
-TEST_F(MetricsObserverTest, TracksHaveAWaitEachAndAStageOncePerBatch) {
   observer_.OnBatchFinished(WorkKind::kTracks, 2, CostOfCuda());
-  observer_.OnItemComputed(WorkKind::kTracks, milliseconds(30), CostOfCuda(), {});
-  observer_.OnItemComputed(WorkKind::kTracks, milliseconds(20), CostOfCuda(), {});
   const std::string labels = "{backend=\"cuda\",device=\"cuda:0\"}";
-  EXPECT_EQ(StageCount("track"), 1);
-  EXPECT_NEAR(StageSum("track"), 0.012, 1e-12);
-  EXPECT_TRUE(std::isnan(StageCount("match")));
-  EXPECT_NEAR(Value("orbserve_track_queue_wait_seconds_sum" + labels), 0.05, 1e-12);
-  EXPECT_EQ(Value("orbserve_match_queue_wait_seconds_count" + labels), 0);
+  EXPECT_NEAR(Value("orbserve_device_busy_seconds_total" + labels), 0.012, 1e-12);
   EXPECT_EQ(Value("orbserve_batch_size_frames_count" + labels), 0);
 }
 

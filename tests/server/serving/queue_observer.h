@@ -4,9 +4,7 @@
 #ifndef ORBSERVE_TESTS_SERVER_SERVING_QUEUE_OBSERVER_H_
 #define ORBSERVE_TESTS_SERVER_SERVING_QUEUE_OBSERVER_H_
 
-#include <chrono>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -19,21 +17,13 @@ class QueueObserver final : public ServingObserver {
  public:
   explicit QueueObserver(WorkKind kind) : kind_(kind) {}
 
-  void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
-                      const StageTimes&) override {
-    EXPECT_EQ(kind, kind_);
-    device = std::string(cost.device);
-    waits.push_back(queued);
-  }
   std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost&) override {
     EXPECT_EQ(kind, kind_);
     batches.push_back(items);
     return joules;
   }
 
-  std::vector<std::chrono::nanoseconds> waits;  // one for each computed request
-  std::string device;                           // of the request that was computed last
-  std::vector<int> batches;                     // their items
+  std::vector<int> batches;  // their items
   std::optional<double> joules;
 
  private:

@@ -30,13 +30,26 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 SteadyTime At(int64_t ms) { return SteadyTime(milliseconds(ms)); }
 
+// Times of a frame that spent so many milliseconds in each of these phases.
+FrameTimes Times(const std::vector<std::pair<FramePhase, int>>& phases_ms, const char* backend,
+                 const char* device) {
+  FrameTimes times;
+  times.Begin(At(0));
+  times.backend = backend;
+  times.device = device;
+  int64_t now_ms = 0;
+  for (const auto& [phase, time_ms] : phases_ms) {
+    times.Spend(phase, milliseconds(time_ms), At(now_ms += time_ms));
+  }
+  return times;
+}
+
 MetricsOptions OneCpu() { return {.version = "1.2.3", .devices = {{"cpu", "cpu"}}}; }
 
 TEST(MetricsTest, EveryFamilyIsThereFromTheStart) {
   const std::string page = Metrics(OneCpu()).Render();
   for (const char* family :
        {"orbserve_request_duration_seconds", "orbserve_frame_duration_seconds",
-        "orbserve_match_queue_wait_seconds", "orbserve_track_queue_wait_seconds",
         "orbserve_batch_size_frames", "orbserve_frames_received_total", "orbserve_frames_total",
         "orbserve_received_bytes_total", "orbserve_keypoints_total", "orbserve_streams",
         "orbserve_device_lost_total", "orbserve_device_busy_seconds_total", "orbserve_build_info",
@@ -112,9 +125,10 @@ TEST(MetricsTest, FailuresAreObservedUnderTheirCode) {
 
 TEST(MetricsTest, FramesAreTimedByTheMethodThatBroughtThem) {
   Metrics metrics(OneCpu());
-  metrics.ObserveFrame("StreamFrames", 0.02);
-  metrics.ObserveFrame("StreamFrames", 7);
-  metrics.ObserveFrame("Extract", 0.01);
+  metrics.ObserveFrame("StreamFrames", Times({{FramePhase::kDecode, 20}}, "", ""));
+  metrics.ObserveFrame("StreamFrames",
+                       Times({{FramePhase::kQueue, 6000}, {FramePhase::kCompute, 1000}}, "", ""));
+  metrics.ObserveFrame("Extract", Times({{FramePhase::kCompute, 10}}, "cpu", "cpu"));
   const std::string page = metrics.Render();
   const auto value = [&](const char* suffix) {
     return ValueOf(page, absl::StrCat("orbserve_frame_duration_seconds_", suffix));
@@ -132,34 +146,13 @@ TEST(MetricsTest, FramesAreTimedByTheMethodThatBroughtThem) {
   }
 }
 
-TEST(MetricsTest, WaitsOfMatchRequestsBelongToTheirDevice) {
-  Metrics metrics(OneCpu());
-  const std::string of_cpu =
-      "orbserve_match_queue_wait_seconds_count{backend=\"cpu\",device=\"cpu\"}";
-  EXPECT_EQ(ValueOf(metrics.Render(), of_cpu), 0);
-  metrics.ObserveMatchWait("cpu", "cpu", 0.25);
-  const std::string page = metrics.Render();
-  EXPECT_EQ(ValueOf(page, of_cpu), 1);
-  EXPECT_EQ(ValueOf(page, "orbserve_match_queue_wait_seconds_sum{backend=\"cpu\",device=\"cpu\"}"),
-            0.25);
-}
-
-TEST(MetricsTest, WaitsOfTracksBelongToTheirDevice) {
-  Metrics metrics(OneCpu());
-  metrics.ObserveTrackWait("cpu", "cpu", 0.5);
-  const std::string page = metrics.Render();
-  EXPECT_EQ(ValueOf(page, "orbserve_track_queue_wait_seconds_sum{backend=\"cpu\",device=\"cpu\"}"),
-            0.5);
-  EXPECT_EQ(
-      ValueOf(page, "orbserve_match_queue_wait_seconds_count{backend=\"cpu\",device=\"cpu\"}"), 0);
-}
-
 TEST(MetricsTest, PhasesAndStagesBelongToADeviceOrToTheHost) {
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}, {"cpu", "cpu"}}});
-  metrics.ObservePhase(FramePhase::kDecode, 0.002);
-  metrics.ObservePhase(FramePhase::kCompute, "cuda", "cuda:0", 0.003);
-  metrics.ObservePhase(FramePhase::kCompute, "cpu", "cpu", 0.004);
-  metrics.ObservePhase(FramePhase::kCompute, "cpu", "cuda:7", 0.005);
+  metrics.ObservePhases(
+      Times({{FramePhase::kDecode, 2}, {FramePhase::kCompute, 3}}, "cuda", "cuda:0"));
+  metrics.ObservePhases(Times({{FramePhase::kCompute, 4}}, "cpu", "cpu"));
+  metrics.ObservePhases(Times({{FramePhase::kCompute, 5}}, "cpu", "cuda:7"));
+  metrics.ObservePhases(Times({{FramePhase::kQueue, 7}}, "", ""));  // nobody computed it
   metrics.ObserveStages({Stage::kDetect, Stage::kSuppress}, "cuda", "cuda:0", 0.001);
   metrics.ObserveStages(Stage::kDetect, "cpu", "cpu", 0.006);
   const std::string page = metrics.Render();
@@ -167,6 +160,7 @@ TEST(MetricsTest, PhasesAndStagesBelongToADeviceOrToTheHost) {
     return ValueOf(page, absl::StrCat("orbserve_stage_duration_seconds_sum", labels));
   };
   EXPECT_EQ(sum("{stage=\"decode\",backend=\"host\",device=\"host\"}"), 0.002);
+  EXPECT_EQ(sum("{stage=\"queue\",backend=\"host\",device=\"host\"}"), 0.007);
   EXPECT_EQ(sum("{stage=\"compute\",backend=\"cuda\",device=\"cuda:0\"}"), 0.003);
   EXPECT_EQ(sum("{stage=\"compute\",backend=\"cpu\",device=\"cpu\"}"), 0.004);
   EXPECT_EQ(sum("{stage=\"compute\",backend=\"other\",device=\"other\"}"), 0.005);
@@ -229,7 +223,7 @@ TEST(MetricsTest, NothingIsLostBetweenThreadsAndScrapes) {
     threads.emplace_back([&] {
       for (int i = 0; i < kFrames; ++i) {
         metrics.FrameReceived(10);
-        metrics.ObservePhase(FramePhase::kQueue, "cpu", "cpu", 1e-3);
+        metrics.ObservePhases(Times({{FramePhase::kQueue, 1}}, "cpu", "cpu"));
         metrics.ObserveBatch("cpu", "cpu", 2, At(i), At(i + 1));
         metrics.FrameFinished(absl::OkStatus(), 3);
       }
@@ -269,10 +263,8 @@ TEST(MetricsTest, ProcessFiguresArePlausible) {
 TEST(MetricsTest, PromtoolFindsNothingToSay) {
   Metrics metrics(OneCpu());
   metrics.ObserveRequest("Extract", absl::StatusCode::kOk, 0.01);
-  metrics.ObserveFrame("Extract", 0.01);
-  metrics.ObserveMatchWait("cpu", "cpu", 0.01);
-  metrics.ObservePhase(FramePhase::kCompute, "cpu", "cpu", 0.01);
-  metrics.ObservePhase(FramePhase::kDecode, 0.01);
+  metrics.ObserveFrame(
+      "Extract", Times({{FramePhase::kDecode, 10}, {FramePhase::kCompute, 10}}, "cpu", "cpu"));
   metrics.ObserveStages({Stage::kOrient, Stage::kDescribe}, "cpu", "cpu", 0.01);
   metrics.ObserveBatch("cpu", "cpu", 3, At(0), At(10));
   metrics.FrameReceived(10);

@@ -39,15 +39,15 @@ class StageTime(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Timings(Record):
-    """Times of a frame in nanoseconds of the server's steady clock; 0 = did not happen. Waits for a
-    thread, for a plan or for earlier frames have no field of their own, and so the fields need
-    not add up to `total_ns`.
+    """Times of a frame in nanoseconds of the server's steady clock; 0 = did not happen. The others
+    add up to `total_ns`, but where an answer has two images (Match): those are computed at the
+    same time, so waits are the longer ones and work is the sum.
     """
 
     _message = "FrameTimings"
 
     queue_ns: int
-    """Waiting for a batch, from its pixels being ready to the batch's launch."""
+    """Waiting for a batch and for the device, once its pixels are ready."""
 
     decode_ns: int
     """JPEG or raw bytes to grey."""
@@ -64,7 +64,7 @@ class Timings(Record):
     """Device to host, the whole batch; so far always 0, as it is a part of compute_ns."""
 
     match_ns: int
-    """From features to the matches with all targets, with the wait for a place; else 0."""
+    """From features to the matches with all targets, beyond the time of the tracks; else 0."""
 
     total_ns: int
     """From the arrival of the whole request (stream: message) to the answer, ready to be sent."""
@@ -76,7 +76,22 @@ class Timings(Record):
     """
 
     track_ns: int
-    """From features to the tracks, with the wait for a place; else 0."""
+    """From features to the tracks; else 0."""
+
+    admit_ns: int
+    """From its arrival to the begin of its decoding, or of the wait for that."""
+
+    decode_queue_ns: int
+    """Waiting for a thread that decodes."""
+
+    track_queue_ns: int
+    """Waiting for the tracks of the frame before, and for a place."""
+
+    match_queue_ns: int
+    """Waiting for the frame before, and for a place, beyond the time of the tracks."""
+
+    send_ns: int
+    """Waiting for the results before it, and becoming a message, until now."""
 
 
 @dataclass(frozen=True, kw_only=True)

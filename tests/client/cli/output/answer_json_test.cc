@@ -32,8 +32,9 @@ TEST(AddExecutionTest, ListsTheStagesInTheOrderOfTheAnswer) {
   execution.set_backend("cuda");
   execution.set_device("cuda:0");
   EXPECT_EQ(Json(timings, execution),
-            R"({"timings_ms":{"queue":0,"decode":0,"upload":0,"compute":2.5,"download":0,)"
-            R"("match":0,"track":0,"total":4,"stages":[)"
+            R"({"timings_ms":{"admit":0,"decode_queue":0,"decode":0,"queue":0,"upload":0,)"
+            R"("compute":2.5,"download":0,"track_queue":0,"track":0,"match_queue":0,"match":0,)"
+            R"("send":0,"total":4,"stages":[)"
             R"({"stage":"detect+suppress","duration":1.25,"sampled":true},)"
             R"({"stage":"describe","duration":0.75,"sampled":false}]},)"
             R"("batch_size":3,"backend":"cuda","device":"cuda:0"})");
@@ -43,8 +44,9 @@ TEST(AddExecutionTest, StagesAreAnEmptyListIfNoneWasTimed) {
   v1::Execution execution;
   execution.set_energy_joules(0.5);
   EXPECT_EQ(Json(v1::FrameTimings(), execution),
-            R"({"timings_ms":{"queue":0,"decode":0,"upload":0,"compute":0,"download":0,)"
-            R"("match":0,"track":0,"total":0,"stages":[]},)"
+            R"({"timings_ms":{"admit":0,"decode_queue":0,"decode":0,"queue":0,"upload":0,)"
+            R"("compute":0,"download":0,"track_queue":0,"track":0,"match_queue":0,"match":0,)"
+            R"("send":0,"total":0,"stages":[]},)"
             R"("batch_size":0,"backend":"","device":"","energy_joules":0.5})");
 }
 

@@ -52,7 +52,8 @@ Row Find(const TimingSummary& summary, const std::string& name) {
 TEST(TimingSummaryTest, PartsHaveARowEachEvenWithoutFrames) {
   const TimingSummary summary;
   EXPECT_THAT(Names(summary.Rows()),
-              ElementsAre("decode", "queue", "upload", "compute", "download", "total"));
+              ElementsAre("admit", "decode_queue", "decode", "queue", "upload", "compute",
+                          "download", "track_queue", "match_queue", "send", "total"));
   for (const Row& row : summary.Rows()) {
     EXPECT_EQ(row.frames, 0) << row.name;
     EXPECT_FALSE(row.share.has_value()) << row.name;
@@ -100,8 +101,9 @@ TEST(TimingSummaryTest, StagesFollowComputeInTheOrderOfThePipeline) {
     for (const int i : order) summary.Add(frames[static_cast<size_t>(i)]);
     EXPECT_THAT(
         Names(summary.Rows()),
-        ElementsAre("decode", "queue", "upload", "compute", "pyramid", "detect", "detect+suppress",
-                    "select", "orient+describe", "blur", "zoom", "download", "total"));
+        ElementsAre("admit", "decode_queue", "decode", "queue", "upload", "compute", "pyramid",
+                    "detect", "detect+suppress", "select", "orient+describe", "blur", "zoom",
+                    "download", "track_queue", "match_queue", "send", "total"));
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -137,6 +139,8 @@ TEST(TimingTableTest, HasAlignedColumnsAndADashForNoFigure) {
   summary.Add(Frame(10, {{"pyramid", 1}, {"detect+suppress", 3}}, /*sampled=*/true));
   EXPECT_EQ(TimingTable(summary.Rows()),
             "stage              frames   median/ms      p90/ms  share/%  sampled\n"
+            "admit                   0           -           -        -  no\n"
+            "decode_queue            0           -           -        -  no\n"
             "decode                  1       2.000       2.000        -  no\n"
             "queue                   0           -           -        -  no\n"
             "upload                  0           -           -        -  no\n"
@@ -144,6 +148,9 @@ TEST(TimingTableTest, HasAlignedColumnsAndADashForNoFigure) {
             "pyramid                 1       1.000       1.000     25.0  yes\n"
             "detect+suppress         1       3.000       3.000     75.0  yes\n"
             "download                0           -           -        -  no\n"
+            "track_queue             0           -           -        -  no\n"
+            "match_queue             0           -           -        -  no\n"
+            "send                    0           -           -        -  no\n"
             "total                   1      15.000      15.000        -  no\n");
 }
 
@@ -152,7 +159,7 @@ TEST(TimingJsonTest, HasOneObjectPerRowAndNullForNoFigure) {
   summary.Add(Frame(10, {{"detect", 4}}, /*sampled=*/true));
   const std::string json = TimingJson(summary.Rows());
   EXPECT_THAT(json, ::testing::StartsWith(
-                        R"({"timing_summary":[{"stage":"decode","frames":1,"median_ms":2,)"));
+                        R"({"timing_summary":[{"stage":"admit","frames":0,"median_ms":null,)"));
   EXPECT_THAT(json, ::testing::HasSubstr(
                         R"({"stage":"detect","frames":1,"median_ms":4,"p90_ms":4,"share":1,)"
                         R"("sampled":true})"));

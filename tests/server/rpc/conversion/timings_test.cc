@@ -30,11 +30,15 @@ std::vector<std::string> StagesOf(const v1::FrameTimings& timings) {
 
 FrameOutcome TimedOutcome(int64_t base_ns, bool sampled) {
   FrameOutcome outcome;
-  outcome.decode_time = nanoseconds(base_ns + 1);
-  outcome.queued = nanoseconds(base_ns + 2);
-  outcome.cost.timings.upload_ns = base_ns + 3;
-  outcome.cost.timings.compute_ns = base_ns + 4;
-  outcome.cost.timings.download_ns = base_ns + 5;
+  const auto now = std::chrono::steady_clock::now();
+  outcome.times.Begin(now - std::chrono::milliseconds(3));
+  int64_t time_ns = base_ns;
+  for (const FramePhase phase :
+       {FramePhase::kDecode, FramePhase::kQueue, FramePhase::kUpload, FramePhase::kCompute,
+        FramePhase::kDownload, FramePhase::kAdmit, FramePhase::kDecodeQueue}) {
+    outcome.times.Spend(phase, nanoseconds(++time_ns), now);
+  }
+  outcome.times.Enter(FramePhase::kSend, outcome.times.arrival() + outcome.times.total());
   outcome.stages.sampled = sampled;
   outcome.stages.Add(Stage::kPyramid, base_ns + 6);
   outcome.stages.Add({Stage::kDetect, Stage::kSuppress}, base_ns + 7);
@@ -43,14 +47,13 @@ FrameOutcome TimedOutcome(int64_t base_ns, bool sampled) {
 
 v1::FrameTimings TimingsOf(const FrameOutcome& outcome) {
   v1::FrameTimings timings;
-  TimingsToProto(outcome, std::chrono::steady_clock::now(), &timings);
+  TimingsToProto(outcome, &timings);
   return timings;
 }
 
 TEST(TimingsToProtoTest, EveryTimeHasItsField) {
   v1::FrameTimings timings;
-  TimingsToProto(TimedOutcome(10, false),
-                 std::chrono::steady_clock::now() - std::chrono::milliseconds(3), &timings);
+  TimingsToProto(TimedOutcome(10, false), &timings);
   EXPECT_EQ(timings.decode_ns(), 11u);
   EXPECT_EQ(timings.queue_ns(), 12u);
   EXPECT_EQ(timings.upload_ns(), 13u);
@@ -73,31 +76,54 @@ TEST(TimingsToProtoTest, AFrameThatWasNotTimedHasNoStages) {
 
 TEST(AddMatchTimeTest, IsAFieldAndTheLastStage) {
   v1::FrameTimings timings = TimingsOf(TimedOutcome(10, true));
-  AddMatchTime(nanoseconds(99), &timings);
+  AddMatchTime(nanoseconds(0), nanoseconds(99), &timings);
   EXPECT_EQ(timings.match_ns(), 99u);
   EXPECT_THAT(StagesOf(timings), ElementsAre("pyramid 16*", "detect+suppress 17*", "match 99"));
 }
 
 TEST(AddMatchTimeTest, NothingMatchedIsNoStage) {
   v1::FrameTimings timings;
-  AddMatchTime(nanoseconds(0), &timings);
+  AddMatchTime(nanoseconds(5), nanoseconds(0), &timings);
   EXPECT_EQ(timings.ByteSizeLong(), 0u);
 }
 
-TEST(AddTrackTimeTest, IsAFieldAndTheStageAfterTheMatches) {
-  v1::FrameTimings timings = TimingsOf(TimedOutcome(10, true));
-  AddMatchTime(nanoseconds(99), &timings);
-  AddTrackTime(nanoseconds(77), &timings);
+TEST(TimingsToProtoTest, TracksAreAStageAfterTheMatches) {
+  FrameOutcome outcome = TimedOutcome(10, true);
+  const auto now = std::chrono::steady_clock::now();
+  outcome.times.Spend(FramePhase::kTrackQueue, nanoseconds(5), now);
+  outcome.times.Spend(FramePhase::kTrack, nanoseconds(77), now);
+  outcome.times.Spend(FramePhase::kMatch, nanoseconds(99), now);
+  const v1::FrameTimings timings = TimingsOf(outcome);
   EXPECT_EQ(timings.match_ns(), 99u);
   EXPECT_EQ(timings.track_ns(), 77u);
+  EXPECT_EQ(timings.track_queue_ns(), 5u);
   EXPECT_THAT(StagesOf(timings),
               ElementsAre("pyramid 16*", "detect+suppress 17*", "match 99", "track 77"));
 }
 
-TEST(AddTrackTimeTest, NothingTrackedIsNoStage) {
+TEST(TimingsToProtoTest, TheTimesAddUpToTheTotal) {
+  FrameOutcome outcome = TimedOutcome(10, false);
+  const auto now = std::chrono::steady_clock::now();
+  outcome.times.Spend(FramePhase::kTrackQueue, nanoseconds(5), now);
+  outcome.times.Spend(FramePhase::kTrack, nanoseconds(77), now);
+  outcome.times.Spend(FramePhase::kMatchQueue, nanoseconds(6), now);
+  outcome.times.Spend(FramePhase::kMatch, nanoseconds(99), now);
+  const v1::FrameTimings t = TimingsOf(outcome);
+  EXPECT_EQ(t.admit_ns() + t.decode_queue_ns() + t.decode_ns() + t.queue_ns() + t.upload_ns() +
+                t.compute_ns() + t.download_ns() + t.track_queue_ns() + t.track_ns() +
+                t.match_queue_ns() + t.match_ns() + t.send_ns(),
+            t.total_ns());
+}
+
+TEST(SetTotalTimeTest, WhatIsLeftOfItIsSending) {
   v1::FrameTimings timings;
-  AddTrackTime(nanoseconds(0), &timings);
-  EXPECT_EQ(timings.ByteSizeLong(), 0u);
+  timings.set_compute_ns(10);
+  AddMatchTime(nanoseconds(2), nanoseconds(30), &timings);
+  EXPECT_EQ(timings.match_queue_ns(), 2u);
+  SetTotalTime(nanoseconds(50), &timings);
+  EXPECT_EQ(timings.send_ns(), 8u);
+  SetTotalTime(nanoseconds(40), &timings);  // of two images
+  EXPECT_EQ(timings.send_ns(), 0u);
 }
 
 TEST(SumOfTimingsTest, IsTheLongerWaitAndTheSumOfTheWork) {
@@ -105,6 +131,8 @@ TEST(SumOfTimingsTest, IsTheLongerWaitAndTheSumOfTheWork) {
       SumOfTimings(TimingsOf(TimedOutcome(10, false)), TimingsOf(TimedOutcome(1000, false)));
   EXPECT_EQ(sum.decode_ns(), 1012u);
   EXPECT_EQ(sum.queue_ns(), 1002u);
+  EXPECT_EQ(sum.admit_ns(), 1006u);
+  EXPECT_EQ(sum.decode_queue_ns(), 1007u);
   EXPECT_EQ(sum.upload_ns(), 1016u);
   EXPECT_EQ(sum.compute_ns(), 1018u);
   EXPECT_EQ(sum.download_ns(), 1020u);

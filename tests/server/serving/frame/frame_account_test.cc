@@ -18,8 +18,9 @@ namespace {
 class FrameAccountTest : public ::testing::Test {
  protected:
   void End(const absl::Status& told, int64_t keypoints = 0) {
-    account_.Ended("StreamFrames", client_, clock_.Now() - std::chrono::milliseconds(20), told,
-                   keypoints);
+    FrameTimes times;
+    times.Begin(clock_.Now() - std::chrono::milliseconds(20));
+    account_.Ended("StreamFrames", client_, times, told, keypoints);
   }
   double Value(const std::string& series) const { return ValueOf(metrics_.Render(), series); }
 

@@ -167,7 +167,7 @@ class StreamTest : public ::testing::Test {
   Batcher batcher_{&backend_, &clock_, &observer_, {.ledger = &ledger_}};
   MatchQueue matcher_{&backend_, &clock_, &observer_, {}};
   TrackQueue tracker_{&backend_, &clock_, &observer_, {}};
-  FrameIntake intake_{&backend_, &batcher_, &plans_, &executor_, &observer_, {}};
+  FrameIntake intake_{&backend_, &batcher_, &plans_, &executor_, {}};
   StreamRegistry registry_{&ledger_, {}};
   StreamParts parts_;
   std::shared_ptr<const StreamOptions> options_;
