@@ -280,7 +280,8 @@ TEST(FrameSplitterTest, FlippedBitsAreTakenAndRefusedAlike) {
   for (int i = 0; i < 30'000; ++i) {
     std::string bytes = plain;
     for (uint32_t flips = 1 + random() % 3; flips > 0; --flips) {
-      const size_t at = random() % (random() % 8 == 0 ? bytes.size() : head);
+      const size_t most = random() % 8 == 0 ? bytes.size() : head;
+      const size_t at = random() % most;
       bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
     }
     ++ways[static_cast<int>(Check(splitter, bytes, {random() % bytes.size()}))];
