@@ -284,10 +284,12 @@ TEST_F(CliTest, StreamOfAForeignVideoNamesTheCommandThatReadsIt) {
   std::string bytes("\0\0\0\30ftypmp42", 12);
   bytes.resize(512);
   const std::string video = folder_.Write("v.mp4", bytes);
+  const std::string command =
+      "ffmpeg -loglevel error -i '" + video + "' -f yuv4mpegpipe -pix_fmt yuv420p - | orbserve ";
   const Outcome run = Run({"stream", video});
   EXPECT_EQ(run.code, 2);
-  EXPECT_THAT(run.err, HasSubstr("ffmpeg -loglevel error -i '" + video +
-                                 "' -f yuv4mpegpipe -pix_fmt yuv420p - | orbserve stream -"));
+  EXPECT_THAT(run.err, HasSubstr(command + "stream -"));
+  EXPECT_THAT(Run({"stream", "--track", video}).err, HasSubstr(command + "stream --track -"));
 }
 
 TEST_F(CliTest, StreamOfACameraThatIsNotThereSaysSo) {

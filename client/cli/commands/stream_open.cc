@@ -125,6 +125,7 @@ absl::StatusOr<FrameSourceOptions> SourceOptionsOf(const StreamOptions& options)
   source.fps = options.fps;
   source.simulated_frames = options.frames > 0 ? options.frames : kSimulatedFrames;
   source.camera_format = options.camera_format;
+  source.track = options.track;
   if (options.size.empty()) return source;
   const std::vector<std::string> sides = absl::StrSplit(options.size, 'x');
   if (sides.size() != 2 || !absl::SimpleAtoi(sides[0], &source.width_px) ||

@@ -41,23 +41,25 @@ std::string HeadOf(const std::string& path) {
 }
 
 // Opens a file, a pipe or standard input that holds a video, or nothing that is known.
-absl::StatusOr<std::unique_ptr<FrameSource>> OpenVideo(const std::string& source,
-                                                       const PictureLimits& limits,
-                                                       bool keep_pictures) {
-  absl::StatusOr<VideoFile> video = OpenVideoFile(source);
+absl::StatusOr<std::unique_ptr<FrameSource>> OpenVideo(const FrameSourceOptions& options,
+                                                       const PictureLimits& limits) {
+  absl::StatusOr<VideoFile> video = OpenVideoFile(options.source);
   if (!video.ok()) return video.status();
   if (Y4mReader::Recognises(video->head)) {
-    return MakeY4mSource(*std::move(video), limits, keep_pictures);
+    return MakeY4mSource(*std::move(video), limits, options.keep_pictures);
   }
   if (MjpegReader::Recognises(video->head)) {
-    return MakeMjpegSource(*std::move(video), limits, keep_pictures);
+    return MakeMjpegSource(*std::move(video), limits, options.keep_pictures);
   }
   std::fclose(video->file);
   // The program that feeds a pipe has failed: the usage of this one is not wrong.
   if (video->head.empty()) {
     return absl::NotFoundError(absl::StrCat(video->name, ": the video has no frames: it is empty"));
   }
-  if (absl::Status foreign = RefuseForeignVideo(source, video->head); !foreign.ok()) return foreign;
+  if (absl::Status foreign = RefuseForeignVideo(options.source, video->head, options.track);
+      !foreign.ok()) {
+    return foreign;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       video->name, ": not a video that is read: it begins neither like Y4M nor like MJPEG"));
 }
@@ -76,13 +78,15 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const FrameSourceOp
                              .format = options.camera_format},
                             limits, options.keep_pictures, CameraCalls::System());
   }
-  if (IsUrl(source)) return RefuseForeignVideo(source, "");
-  if (source == "-" || IsPipe(source)) return OpenVideo(source, limits, options.keep_pictures);
+  if (IsUrl(source)) return RefuseForeignVideo(source, "", options.track);
+  if (source == "-" || IsPipe(source)) return OpenVideo(options, limits);
   const std::string head = HeadOf(source);
-  if (absl::Status foreign = RefuseForeignVideo(source, head); !foreign.ok()) return foreign;
+  if (absl::Status foreign = RefuseForeignVideo(source, head, options.track); !foreign.ok()) {
+    return foreign;
+  }
   if (Y4mReader::Recognises(head) ||
       (MjpegReader::Recognises(head) && (head[0] == '-' || HoldsManyJpegs(source)))) {
-    return OpenVideo(source, limits, options.keep_pictures);
+    return OpenVideo(options, limits);
   }
   std::istringstream no_names;
   absl::StatusOr<std::vector<InputFile>> files =

@@ -65,6 +65,7 @@ struct FrameSourceOptions {
   double fps = 0;                // rate of cameras; 0 = their own
   int64_t simulated_frames = 0;  // length of a simulated flight, from 1
   std::string camera_format;     // as CameraOptions::format
+  bool track = false;            // the command keeps tracks: hints repeat --track
 };
 
 // Opens the source that `options` name. A video without frames gives one item, named after the

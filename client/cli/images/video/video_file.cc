@@ -127,7 +127,7 @@ bool IsUrl(absl::string_view source) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '+' || c == '-'; });
 }
 
-absl::Status RefuseForeignVideo(const std::string& source, absl::string_view head) {
+absl::Status RefuseForeignVideo(const std::string& source, absl::string_view head, bool track) {
   const bool url = IsUrl(source);
   const std::string kind = url ? "a URL" : ForeignKind(head);
   if (kind.empty()) return absl::OkStatus();
@@ -137,7 +137,7 @@ absl::Status RefuseForeignVideo(const std::string& source, absl::string_view hea
   return absl::InvalidArgumentError(absl::StrCat(
       name, " is ", kind, ", which this program does not read; ffmpeg turns it into frames:\n  ",
       "ffmpeg -loglevel error ", transport, "-i ", Quoted(source),
-      " -f yuv4mpegpipe -pix_fmt yuv420p - | orbserve stream -"));
+      " -f yuv4mpegpipe -pix_fmt yuv420p - | orbserve stream ", track ? "--track " : "", "-"));
 }
 
 }  // namespace orbserve::cli

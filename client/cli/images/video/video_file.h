@@ -40,8 +40,8 @@ absl::Status CannotBeRead(int error);
 
 // Error for a source that is not read, with the command line of ffmpeg that turns it into one that
 // is; OK for a source that is none of the known kinds. `source`: path, URL, or "-". `head`: its
-// first bytes, empty for a URL.
-absl::Status RefuseForeignVideo(const std::string& source, absl::string_view head);
+// first bytes, empty for a URL. `track`: the line of the program has --track, too.
+absl::Status RefuseForeignVideo(const std::string& source, absl::string_view head, bool track);
 
 // True if `source` is the URL of a video ("rtsp://...").
 bool IsUrl(absl::string_view source);

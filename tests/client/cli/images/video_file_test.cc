@@ -69,12 +69,12 @@ TEST(VideoFileTest, ForeignVideosGetTheCommandThatHelps) {
       {"v.h264", std::string("\0\0\0\1\x67", 5), "raw H.264"},
   };
   for (const auto& row : rows) {
-    const absl::Status status = RefuseForeignVideo(row.source, row.head);
+    const absl::Status status = RefuseForeignVideo(row.source, row.head, /*track=*/false);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.source;
     EXPECT_THAT(std::string(status.message()), HasSubstr(row.message));
   }
   for (const char* own : {"YUV4MPEG2 W1", "\xFF\xD8\xFF", "\x89PNG", "P5\n", "RIFF", "G"}) {
-    EXPECT_TRUE(RefuseForeignVideo("file", own).ok()) << own;
+    EXPECT_TRUE(RefuseForeignVideo("file", own, /*track=*/false).ok()) << own;
   }
   EXPECT_TRUE(IsUrl("rtsp://a"));
   EXPECT_FALSE(IsUrl("a/b://c"));
