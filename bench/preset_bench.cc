@@ -114,9 +114,9 @@ Peer CornerMapPeer(const Preset& preset) {
           }};
 }
 
-// By the preset's name, since what is nearest is a matter of judgement.
+// What is nearest is a matter of judgement.
 Peer PeerOf(const Preset& preset) {
-  if (preset.name == "vio") return CellPeer(preset);
+  if (preset.pipeline.suppress.suppression == Suppression::kCell) return CellPeer(preset);
   if (preset.pipeline.detect.detector != Detector::kFast) return CornerMapPeer(preset);
   return OrbPeer(preset, preset.pipeline.describe.descriptor != Descriptor::kNone);
 }

@@ -130,8 +130,17 @@ constexpr MatchOptions CrossChecked() {
   return match;
 }
 
-const std::array<Preset, 8>& PresetTable() {
-  static const std::array<Preset, 8> table = {{
+// docs/quality.md measures these values beside others.
+constexpr TrackOptions OdometryTracks() {
+  TrackOptions track;
+  track.illumination = Illumination::kOffset;
+  track.max_residual = 12.0f;
+  track.redetect_percent = 70;
+  return track;
+}
+
+const std::array<Preset, 9>& PresetTable() {
+  static const std::array<Preset, 9> table = {{
       {"orb", "cv::ORB of OpenCV 4.6.0, bit for bit", OrbPipeline(), {}, {}, true},
       {"orb-slam",
        "corners spread by a quadtree, with a second threshold, as ORB-SLAM",
@@ -151,6 +160,13 @@ const std::array<Preset, 8>& PresetTable() {
        Fast(100, 10, 0),
        {},
        true},
+      {"odometry",
+       "vio with more corners, and tracks for the motion of a camera",
+       VioPipeline(),
+       Fast(300, 10, 0),
+       {},
+       true,
+       OdometryTracks()},
       {"bfrost",
        "FAST corners with 256 tests of square means, turned to the arc (Cronje 2011)",
        BFrostPipeline(),
@@ -324,7 +340,7 @@ absl::Status CheckTrackPyramid(const PyramidOptions& pyramid) {
           "pyramid.scale_factor is ", pyramid.scale_factor,
           pyramid.source == PyramidSource::kPreviousLevel ? "" : " with pyramid.source LEVEL_ZERO"),
       "pyramid.scale_factor 2 with pyramid.source PREVIOUS_LEVEL, as in the "
-      "preset \"vio\", or no tracks");
+      "preset \"odometry\", or no tracks");
 }
 
 absl::Span<const Preset> Presets() { return PresetTable(); }

@@ -243,7 +243,7 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
   AddImageOptions(app, Does::kTrack, &options->image);
   AddSourceOptions(app, options);
   app->add_flag("--track", options->track,
-                "Keep tracks; the pipeline is then vio unless --pipeline names another");
+                "Keep tracks; the pipeline is then odometry unless --pipeline names another");
   app->add_flag("--match-keyframe", options->match_keyframe,
                 "Match every frame with the last keyframe, too");
   app->add_option("--keyframe-every", options->keyframe_every,

@@ -70,7 +70,7 @@ v1::GetServerInfoResponse RightInfo() {
   v1::DeviceInfo& device = *info.add_devices();
   device.set_device("cpu");
   device.set_name("processor");
-  for (const char* name : {"orb", "vio", "klt-corners"}) {
+  for (const char* name : {"orb", "vio", "odometry", "klt-corners"}) {
     v1::PresetInfo& preset = *info.add_presets();
     preset.set_name(name);
     preset.set_available(true);

@@ -223,7 +223,7 @@ TEST(WrongServerTest, AnswersOfCallsAreChecked) {
           {[](auto* r) {
              for (int i = 0; i < 2000; ++i) r->add_presets();
            },
-           "presets is a list of 2003"},
+           "presets is a list of 2004"},
       };
   for (const auto& [lie, text] : infos) {
     server.info = lie;

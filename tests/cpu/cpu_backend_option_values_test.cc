@@ -96,7 +96,8 @@ INSTANTIATE_TEST_SUITE_P(Values, CpuMatchOptionValueTest,
 using ::orbserve::testing::TrackOptionValue;
 
 // Tracks of OptionValueFrames() with the searches of the slow program. The reference detects.
-std::vector<FrameTracks> TracksOfOracle(const TrackOptions& options) {
+std::vector<FrameTracks> TracksOfOracle(const TrackOptions& options,
+                                        absl::string_view preset = "vio") {
   const std::vector<testing::TestImage> frames = testing::OptionValueFrames();
   std::vector<testing::TrackLevels> levels;
   for (const testing::TestImage& frame : frames) {
@@ -104,13 +105,15 @@ std::vector<FrameTracks> TracksOfOracle(const TrackOptions& options) {
   }
   const auto reference = Backend({.threads = 1, .reference = true});
   auto tracks = testing::TracksOfStream(
-      *reference, frames, options, [&](const testing::StreamSearch& search) {
+      *reference, frames, options,
+      [&](const testing::StreamSearch& search) {
         return testing::OracleSearch(levels[search.frame], levels[search.frame + 1], options,
                                      *search.points,
                                      [&](size_t point) -> const testing::TrackLevels& {
                                        return levels[search.begins[point]];
                                      });
-      });
+      },
+      preset);
   EXPECT_TRUE(tracks.ok()) << tracks.status();
   return tracks.ok() ? *std::move(tracks) : std::vector<FrameTracks>();
 }
@@ -134,6 +137,19 @@ TEST_P(CpuTrackOptionValueTest, GivesTheOraclesTracksAndNotThoseOfAnotherValue) 
 INSTANTIATE_TEST_SUITE_P(Values, CpuTrackOptionValueTest,
                          ::testing::ValuesIn(testing::TrackOptionValues()),
                          testing::NameOfOptionValue());
+
+TEST(CpuTrackPresetTest, OdometryGivesTheTracksOfTheOracleAndNotThoseOfVio) {
+  const TrackOptions& options = (*FindPreset("odometry"))->track;
+  const std::vector<FrameTracks> expected = TracksOfOracle(options, "odometry");
+  EXPECT_NE(testing::FirstDifference(expected, TracksOfOracle((*FindPreset("vio"))->track)), "");
+  for (const auto& backend : AllBackends()) {
+    SCOPED_TRACE(std::string(backend->devices()[0].details));
+    const auto actual = testing::TracksOfStream(*backend, testing::OptionValueFrames(), options,
+                                                nullptr, "odometry");
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    EXPECT_EQ(testing::FirstDifference(expected, *actual), "");
+  }
+}
 
 }  // namespace
 }  // namespace orbserve::cpu

@@ -356,6 +356,20 @@ TEST(PresetsTest, EveryPresetIsEitherUsableOrSaysThatItIsNot) {
   }
 }
 
+TEST(PresetsTest, OdometryIsVioWithMoreCornersAndOtherTracks) {
+  const Preset& odometry = **FindPreset("odometry");
+  const Preset& vio = **FindPreset("vio");
+  EXPECT_EQ(odometry.pipeline, vio.pipeline);
+  FrameParameters frame = odometry.frame;
+  EXPECT_EQ(frame.max_features, 300);
+  frame.max_features = vio.frame.max_features;
+  EXPECT_EQ(frame, vio.frame);
+  EXPECT_EQ(vio.track, TrackOptions{});  // those of the paper
+  EXPECT_EQ(odometry.track, (TrackOptions{.max_residual = 12.0f,
+                                          .illumination = Illumination::kOffset,
+                                          .redetect_percent = 70}));
+}
+
 TEST(DescriptorBytesTest, AreThoseOfTheWire) {
   EXPECT_EQ(DescriptorBytes(Descriptor::kNone), 0);
   EXPECT_EQ(DescriptorBytes(Descriptor::kRBrief32), 4);

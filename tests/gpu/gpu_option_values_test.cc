@@ -61,5 +61,14 @@ TEST_F(GpuOptionValuesTest, EveryValueOfTracksGivesTheCpusTracks) {
   }
 }
 
+TEST_F(GpuOptionValuesTest, ThePresetForOdometryGivesTheCpusTracks) {
+  const std::vector<testing::TestImage> frames = testing::OptionValueFrames();
+  const TrackOptions& options = (*FindPreset("odometry"))->track;
+  const auto expected = testing::TracksOfStream(*cpu_, frames, options, nullptr, "odometry");
+  const auto actual = testing::TracksOfStream(*gpu_, frames, options, nullptr, "odometry");
+  ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  EXPECT_EQ(testing::FirstDifference(*expected, *actual), "");
+}
+
 }  // namespace
 }  // namespace orbserve::gpu

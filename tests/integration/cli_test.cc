@@ -490,7 +490,7 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
   ASSERT_TRUE(Succeeded(table));
   EXPECT_THAT(table.Lines()[0], ::testing::MatchesRegex("preset +features +detector +descriptor +f"
                                                         "or"));
-  EXPECT_EQ(table.Lines().size(), 9u);
+  EXPECT_EQ(table.Lines().size(), 10u);
   EXPECT_THAT(table.out, HasSubstr("\norb  "));
   EXPECT_THAT(table.out,
               HasSubstr("500  FAST        RBRIEF_256  cv::ORB of OpenCV 4.6.0, bit for"));

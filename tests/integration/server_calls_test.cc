@@ -610,16 +610,18 @@ TEST_F(CallsTest, ServerInfoTellsLimitsAndPresets) {
   ASSERT_TRUE(stub_->GetServerInfo(&context, {}, &info).ok());
   EXPECT_EQ(info.active_backend(), "cpu");
   EXPECT_EQ(info.limits().max_side_px(), 8192u);
-  ASSERT_GE(info.presets_size(), 8);
+  ASSERT_GE(info.presets_size(), 9);
   EXPECT_EQ(info.presets(0).name(), "orb");
   EXPECT_EQ(info.presets(0).pipeline().pyramid().levels(), 8u);
   for (const v1::PresetInfo& preset : info.presets()) {
     if (!preset.available()) continue;
     const v1::TrackOptions& track = preset.pipeline().track();
+    const bool is_odometry = preset.name() == "odometry";
     EXPECT_EQ(track.levels(), 5u) << preset.name();
-    EXPECT_EQ(track.illumination(), v1::ILLUMINATION_NONE);
+    EXPECT_EQ(track.illumination(), is_odometry ? v1::ILLUMINATION_OFFSET : v1::ILLUMINATION_NONE);
+    EXPECT_EQ(track.max_residual(), is_odometry ? 12.0f : 128.0f);
     EXPECT_EQ(track.template_(), v1::TRACK_TEMPLATE_PREVIOUS);
-    EXPECT_EQ(track.redetect_percent(), 30u);
+    EXPECT_EQ(track.redetect_percent(), is_odometry ? 70u : 30u);
   }
 }
 

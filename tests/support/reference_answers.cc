@@ -111,9 +111,10 @@ std::vector<ReferenceAnswer> OrbSlamReferenceAnswers() {
   return answers;
 }
 
-// The values of the detection; tracks have others.
+// The values of the detection; tracks have others. `odometry` detects as `vio`.
 std::vector<ReferenceAnswer> VioReferenceAnswers() {
   const Preset& preset = **FindPreset("vio");
+  const Preset& odometry = **FindPreset("odometry");
   FrameParameters all = preset.frame;
   all.max_features = kMaxFeatures;
   PipelineOptions circle = preset.pipeline;
@@ -133,6 +134,12 @@ std::vector<ReferenceAnswer> VioReferenceAnswers() {
        preset.frame,
        false,
        {"100 aad1740c", "100 1a83aa44", "100 02abc1ba", "100 f9151ad2"},
+       /*has_descriptor_column=*/false},
+      {"odometry",
+       odometry.pipeline,
+       odometry.frame,
+       false,
+       {"242 543ab6cd", "300 f118c62c", "300 4775315c", "300 eecdbe21"},
        /*has_descriptor_column=*/false},
       {"SAD_CIRCLE",
        circle,

@@ -18,17 +18,19 @@ namespace orbserve::testing {
 absl::StatusOr<std::vector<FrameTracks>> TracksOfStream(FeatureBackend& backend,
                                                         const std::vector<TestImage>& images,
                                                         const TrackOptions& options,
-                                                        const SearchPoints& search) {
-  ORBSERVE_ASSIGN_OR_RETURN(const Preset* const vio, FindPreset("vio"));
+                                                        const SearchPoints& search,
+                                                        absl::string_view preset_name) {
+  ORBSERVE_ASSIGN_OR_RETURN(const Preset* const preset, FindPreset(preset_name));
   const int width = images[0].width_px();
   const int height = images[0].height_px();
   ORBSERVE_ASSIGN_OR_RETURN(const std::shared_ptr<FeaturePlan> plan,
-                            backend.MakePlan({width, height, vio->pipeline, options.levels}));
-  FrameParameters parameters = vio->frame;
-  parameters.max_features = WinnersToAskFor(vio->pipeline, width, height, parameters.max_features);
+                            backend.MakePlan({width, height, preset->pipeline, options.levels}));
+  FrameParameters parameters = preset->frame;
+  parameters.max_features =
+      WinnersToAskFor(preset->pipeline, width, height, parameters.max_features);
 
   StreamTracks tracks;
-  tracks.Configure(vio->pipeline, options);
+  tracks.Configure(preset->pipeline, options);
   std::shared_ptr<const FrameState> before;
   std::vector<FrameTracks> answers;
   for (size_t n = 0; n < images.size(); ++n) {
@@ -55,10 +57,10 @@ absl::StatusOr<std::vector<FrameTracks>> TracksOfStream(FeatureBackend& backend,
       ORBSERVE_RETURN_IF_ERROR(answer.status);
       tracked = std::move(answer.tracked);
     }
-    ORBSERVE_ASSIGN_OR_RETURN(
-        FrameTracks found,
-        tracks.Finish({.candidates = frame.features.get(), .max_features = vio->frame.max_features},
-                      std::move(tracked)));
+    ORBSERVE_ASSIGN_OR_RETURN(FrameTracks found,
+                              tracks.Finish({.candidates = frame.features.get(),
+                                             .max_features = preset->frame.max_features},
+                                            std::move(tracked)));
     answers.push_back(std::move(found));
     before = frame.state;
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "features/backend.h"
 #include "features/options.h"
 #include "features/types.h"
@@ -27,12 +28,13 @@ struct StreamSearch {
 };
 using SearchPoints = std::function<TrackedPoints(const StreamSearch&)>;
 
-// Tracks of each of `images` in a stream of the preset `vio` with these options. The backend
-// detects, and searches where `search` is null.
+// Tracks of each of `images` in a stream of a preset with these options. The backend detects, and
+// searches where `search` is null.
 absl::StatusOr<std::vector<FrameTracks>> TracksOfStream(FeatureBackend& backend,
                                                         const std::vector<TestImage>& images,
                                                         const TrackOptions& options,
-                                                        const SearchPoints& search = nullptr);
+                                                        const SearchPoints& search = nullptr,
+                                                        absl::string_view preset_name = "vio");
 
 // Empty when both are equal; else a sentence with the first frame that differs.
 std::string FirstDifference(const std::vector<FrameTracks>& expected,

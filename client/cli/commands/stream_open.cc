@@ -19,7 +19,7 @@ namespace orbserve::cli {
 namespace {
 
 constexpr int kMaxReferences = 16;
-constexpr char kTrackPipeline[] = "vio";
+constexpr char kTrackPipeline[] = "odometry";
 
 // The first option that asks for matches, as it was given; "" if there is none.
 std::string AskedMatch(const StreamOptions& options) {

@@ -29,6 +29,7 @@ __all__ = [
     "MatchOptions",
     "MatchSelection",
     "MatchTarget",
+    "Odometry",
     "Orb",
     "Orb32",
     "OrbSlam",

@@ -68,7 +68,7 @@ class MatchOptions(Options):
 class TrackOptions(Options):
     """Lucas-Kanade tracks of a stream: inverse compositional, over a pyramid of factor 2. They need
     pyramid.scale_factor 2 and pyramid.source PREVIOUS_LEVEL. The last number or name of each
-    comment is the default, in every preset. None stands for the default.
+    comment is the default, in every preset but "odometry". None stands for the default.
     """
 
     levels: int | None = _option("levels")
@@ -157,9 +157,9 @@ class Pipeline(PipelineBase):
     """
 
     preset: str = "orb"
-    """"orb", "orb-slam", "oriented-fast", "vio", "bfrost", "orb-32", "harris-corners" or
-    "klt-corners"; default "" = "orb". `PresetInfo` names those that this server has, with their
-    values.
+    """"orb", "orb-slam", "oriented-fast", "vio", "odometry", "bfrost", "orb-32", "harris-corners"
+    or "klt-corners"; default "" = "orb". `PresetInfo` names those that this server has, with
+    their values.
     """
 
     levels: int | None = _option("pyramid.levels")

@@ -134,6 +134,36 @@ class Vio(_Values):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Odometry(_Values):
+    """The preset `odometry`: vio with more corners, and tracks for the motion of a camera."""
+
+    preset: str = "odometry"
+    levels: int = _option("pyramid.levels", 2)
+    scale_factor: float = _option("pyramid.scale_factor", 2.0)
+    fast_threshold: int = _option("detect.fast_threshold", 10)
+    fast_arc_length: int = _option("detect.fast_arc_length", 10)
+    score: Score = _option("detect.score", Score.SAD_ARC)
+    suppression: Suppression = _option("suppress.suppression", Suppression.CELL)
+    compare: Compare = _option("suppress.compare", Compare.SCORE)
+    selection: Selection = _option("select.selection", Selection.BEST)
+    max_features: int = _option("select.max_features", 300)
+    border_px: int = _option("select.border_px", 9)
+    orientation: Orientation = _option("describe.orientation", Orientation.NONE)
+    descriptor_type: DescriptorType = _option("describe.descriptor_type", DescriptorType.NONE)
+    track: TrackOptions = TrackOptions(
+        levels=5,
+        coarse_patch_px=16,
+        iterations=30,
+        epsilon_px=0.005,
+        min_eigen=0.1,
+        max_residual=12.0,
+        illumination=Illumination.OFFSET,
+        template=TrackTemplate.PREVIOUS,
+        redetect_percent=70,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bfrost(_Values):
     """The preset `bfrost`: FAST corners with 256 tests of square means, turned to the arc (Cronje
     2011).
@@ -221,6 +251,7 @@ PRESETS: dict[str, type[Pipeline]] = {
     "orb-slam": OrbSlam,
     "oriented-fast": OrientedFast,
     "vio": Vio,
+    "odometry": Odometry,
     "bfrost": Bfrost,
     "orb-32": Orb32,
     "harris-corners": HarrisCorners,
@@ -232,6 +263,7 @@ __all__ = [
     "Bfrost",
     "HarrisCorners",
     "KltCorners",
+    "Odometry",
     "Orb",
     "Orb32",
     "OrbSlam",

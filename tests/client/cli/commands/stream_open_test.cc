@@ -67,6 +67,18 @@ TEST(CheckStreamOptionsTest, OptionsWithAnEffectAreAccepted) {
             "");
 }
 
+TEST(CompleteStreamOptionsTest, TracksTakeThePresetForOdometryUnlessAnotherIsNamed) {
+  StreamOptions options{.source = "folder", .track = true};
+  CompleteStreamOptions(&options);
+  EXPECT_EQ(options.image.pipeline, "odometry");
+  options.image.pipeline = "vio";
+  CompleteStreamOptions(&options);
+  EXPECT_EQ(options.image.pipeline, "vio");
+  StreamOptions untracked{.source = "folder"};
+  CompleteStreamOptions(&untracked);
+  EXPECT_EQ(untracked.image.pipeline, "");
+}
+
 TEST(SourceOptionsOfTest, ASizeThatIsNoneIsRefused) {
   for (const char* size : {"640", "640x", "x480", "640x480x1", "0x480", "-640x480", "axb"}) {
     EXPECT_FALSE(SourceOptionsOf({.photo = "p.jpg", .size = size}).ok()) << size;
