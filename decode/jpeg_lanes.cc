@@ -40,7 +40,14 @@ inline uint64_t WindowAt(uint64_t bit) {
   return __builtin_bswap64(window) << (bit & 7);
 }
 
-// A symbol and its value, as the second look finds them. A length of 0: there is no such symbol.
+// The bits from `bit` on, all 64, given those of WindowAt(bit + 64) for the bits that come in
+// behind when the window of 64 bits at `bit` has been moved up by `used`, at most 57.
+inline uint64_t BitsBehind(uint64_t next, uint32_t used) { return next >> 1 >> (~used & 63); }
+inline uint64_t WholeWindowAt(uint64_t bit) {
+  return WindowAt(bit) | BitsBehind(WindowAt((bit & ~uint64_t{7}) + 64), bit & 7);
+}
+
+// The second look. A length of 0: there is no such symbol.
 struct Step {
   uint32_t length;
   uint32_t advance;
@@ -103,8 +110,8 @@ constexpr uint32_t kCorner = 0xC000;
 // The state of one lane while it is in a kept block. All functions are inlined into the loops,
 // which keep the states of the lanes in registers as far as there are any.
 struct Runner {
-  uint64_t bit;     // where the window begins
-  uint64_t window;  // the next bits, from the highest on
+  uint64_t bit;     // where the window began
+  uint64_t window;  // the 64 bits there, moved up by those that were used
   uint32_t state;   // sum of looks: bits of the window that were used, and the next place
   const JpegLook* look;
   int16_t* coefficients;  // of the present block
@@ -113,11 +120,13 @@ struct Runner {
 
 HWY_INLINE uint32_t PlaceOf(const Runner& runner) { return runner.state >> 8 & 255; }
 
-// Moves the window to the next bit.
+// Fills the window up again. The bits that come in lie at a place that was known when the last
+// looks began: no look waits for memory.
 HWY_INLINE void Refill(Runner& runner) {
+  const uint64_t next = jpeg_lanes::WindowAt(runner.bit + 64);
+  runner.window |= jpeg_lanes::BitsBehind(next, runner.state);
   runner.bit += runner.state & 63;
   runner.state &= 0xFF00;
-  runner.window = jpeg_lanes::WindowAt(runner.bit);
 }
 
 // One symbol, as far as the first look can tell.
@@ -177,8 +186,10 @@ HWY_NOINLINE jpeg_lanes::Skipped SkipRest(const JpegBlockKind& kind, uint64_t be
 struct SkippedBlocks {
   const JpegBlockKind* last;
   uint64_t bit;
+  uint64_t window;  // at `bit`
 };
-HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, JpegLane& lane) {
+HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, uint64_t window,
+                                      JpegLane& lane) {
   while (true) {
     const uint64_t begin = bit;
     uint32_t place = 0;
@@ -186,7 +197,7 @@ HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, 
     if (HWY_LIKELY(block->skips != nullptr)) {
       // A fixed number of looks, of which those after the end add nothing: to guess their number
       // would take longer.
-      uint64_t window = jpeg_lanes::WindowAt(bit);
+      const uint64_t next = jpeg_lanes::WindowAt(bit + 64);
       JpegLook state = block->skips->begin[window >> (64 - kJpegSkipBits)];
       window <<= state & 63;
       HWY_UNROLL(kSkipLooks)
@@ -197,6 +208,7 @@ HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, 
         state += look;
       }
       known = (state & kJpegUnknownBit) == 0;
+      window |= jpeg_lanes::BitsBehind(next, state);
       bit += state & 63;
       place = (state >> 8 & 255) - (known ? 0 : kJpegUnknownAdvance);
     }
@@ -206,10 +218,11 @@ HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, 
       if (HWY_UNLIKELY(skipped.stop != JpegStop::kNone)) {
         lane.stop = skipped.stop;
         lane.bad_code_bits = skipped.bad_code_bits;
-        return {nullptr, bit};
+        return {nullptr, bit, 0};
       }
+      window = jpeg_lanes::WholeWindowAt(bit);
     }
-    if (block->last || block[1].kept) return {block, bit};
+    if (block->last || block[1].kept) return {block, bit, window};
     ++block;
   }
 }
@@ -228,13 +241,14 @@ HWY_INLINE bool NextBlock(Runner& runner, JpegLane& lane) {
   return false;
 }
 
-// Goes to the next block that is kept, and begins it with its DC difference. False if the lane
-// stops.
+// Goes to the next block that is kept, and begins it with its DC difference. Nothing of the window
+// is used. False if the lane stops.
 HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
   while (!runner.block->kept) {
-    const SkippedBlocks skipped = SkipBlocks(runner.block, runner.bit, lane);
+    const SkippedBlocks skipped = SkipBlocks(runner.block, runner.bit, runner.window, lane);
     runner.block = skipped.last;
     runner.bit = skipped.bit;
+    runner.window = skipped.window;
     if (HWY_UNLIKELY(skipped.last == nullptr)) return false;
     if (!NextBlock(runner, lane)) return false;
   }
@@ -244,7 +258,7 @@ HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
   }
   runner.look = runner.block->ac->look;
   const JpegTable& dc = *runner.block->dc;
-  const uint64_t window = jpeg_lanes::WindowAt(runner.bit);
+  const uint64_t window = runner.window;
   JpegLook look = dc.look[window >> (64 - kJpegDcLookBits)];
   if (HWY_UNLIKELY((look & kJpegUnknownBit) != 0)) {
     const JpegSymbol found = jpeg_lanes::LongDc(dc, window);
@@ -267,11 +281,12 @@ HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
 // beginning of the next. The window then has bits for kLooksAfterCorner looks. Returns false if the
 // lane stops.
 HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
-  runner.bit += runner.state & 63;
+  const uint32_t state = runner.state;
   uint32_t place = PlaceOf(runner);
-  if ((runner.state & kJpegUnknownBit) != 0) {
+  Refill(runner);
+  if ((state & kJpegUnknownBit) != 0) {
     place -= kJpegUnknownAdvance;
-    const uint64_t window = jpeg_lanes::WindowAt(runner.bit);
+    const uint64_t window = runner.window;
     const jpeg_lanes::Step step = jpeg_lanes::SecondLook(
         runner.block->ac, runner.look[window >> (64 - kJpegLookBits)], window);
     if (HWY_UNLIKELY(step.length == 0)) {
@@ -279,14 +294,12 @@ HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
       lane.bad_code_bits = jpeg_lanes::BadCodeBits(*runner.block->ac, window);
       return false;
     }
-    runner.bit += step.length;
     place += step.advance;
     runner.coefficients[jpeg_lanes::kPlaceInRows.at[place]] = static_cast<int16_t>(step.value);
-    if (place < kJpegBlockCoefficients) {
-      runner.state = place << 8;
-      Refill(runner);
-      return true;
-    }
+    runner.window <<= step.length;
+    runner.state = place << 8 | step.length;
+    Refill(runner);
+    if (place < kJpegBlockCoefficients) return true;
   }
   if (HWY_UNLIKELY(!JpegBlockHasEnded(place))) {
     lane.stop = JpegStop::kLongRun;
@@ -300,6 +313,7 @@ HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
 HWY_INLINE bool Load(JpegLane& lane, Runner& runner) {
   lane.stop = JpegStop::kNone;
   runner.bit = lane.bit;
+  runner.window = jpeg_lanes::WholeWindowAt(lane.bit);
   runner.coefficients = lane.coefficients;
   runner.state = lane.next_place << 8;
   runner.block = lane.block;
@@ -312,8 +326,7 @@ HWY_INLINE bool Load(JpegLane& lane, Runner& runner) {
 }
 
 HWY_INLINE void Store(const Runner& runner, JpegLane& lane) {
-  // A lane that stopped has used its window up.
-  lane.bit = runner.bit + (lane.stop == JpegStop::kNone ? runner.state & 63 : 0);
+  lane.bit = runner.bit + (runner.state & 63);
   lane.coefficients = runner.coefficients;
   lane.block = runner.block;
   lane.next_place = PlaceOf(runner);
@@ -324,7 +337,6 @@ HWY_INLINE bool IsAtCorner(const Runner& runner) { return (runner.state & kCorne
 void RunOne(JpegLane* const* lanes) {
   Runner a = {};
   bool running = Load(*lanes[0], a);
-  Refill(a);
   const auto take = [&]() HWY_ATTR {
     TakeSymbol(a);
     return HWY_UNLIKELY(IsAtCorner(a));
@@ -348,8 +360,6 @@ void RunTwo(JpegLane* const* lanes) {
   Runner b = {};
   bool running = Load(*lanes[0], a);
   running &= Load(*lanes[1], b);
-  Refill(a);
-  Refill(b);
   Corner corner = kNone;
   const auto take = [&]() HWY_ATTR {
     TakeSymbol(a);

@@ -21,8 +21,8 @@ namespace orbserve {
 inline constexpr int kJpegMaxLanes = 2;
 inline constexpr int kJpegMaxBlocksInMcu = 10;  // T.81, B.2.3
 // More than the longest MCU: 64 symbols of 16 bits of code and 15 of value for each block. A lane
-// may read so far beyond the place where it stops.
-inline constexpr int kJpegMaxMcuBytes = kJpegMaxBlocksInMcu * 64 * 31 / 8 + 16;
+// may read so far beyond the place where it stops: it looks 16 bytes ahead.
+inline constexpr int kJpegMaxMcuBytes = kJpegMaxBlocksInMcu * 64 * 31 / 8 + 24;
 
 // One block of an MCU in the order of the file.
 struct JpegBlockKind {
