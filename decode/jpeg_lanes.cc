@@ -64,15 +64,15 @@ HWY_INLINE Step StepOf(JpegSymbol found, uint64_t window) {
   return {static_cast<uint32_t>(found.code_length + size), static_cast<uint32_t>(run + 1),
           JpegValue(window << found.code_length, size)};
 }
-// Search codes that are longer than the first look.
+// For codes that the first look does not tell.
 JpegSymbol LongDc(const JpegTable& table, uint64_t window);
 JpegSymbol LongAc(const JpegTable& table, uint64_t window);
 // Finds the symbol that the first look could not tell.
 HWY_INLINE Step SecondLook(const JpegTable* table, JpegLook look, uint64_t window) {
-  const int value = JpegLookValue(look);
-  return StepOf(
-      HWY_LIKELY(value != 0) ? JpegSymbol{value >> 8, value & 255} : LongAc(*table, window),
-      window);
+  const int code = JpegLookCode(look) - 1;
+  return StepOf(HWY_LIKELY(code >= 0) ? JpegSymbol{table->code_lengths[code], table->symbols[code]}
+                                      : LongAc(*table, window),
+                window);
 }
 
 // The number of bits at the top of `window` that show that no symbol of a sequential file begins
@@ -114,6 +114,7 @@ struct Runner {
   uint64_t window;  // the 64 bits there, moved up by those that were used
   uint32_t state;   // sum of looks: bits of the window that were used, and the next place
   const JpegLook* look;
+  JpegLook last;          // the look that was taken last
   int16_t* coefficients;  // of the present block
   const JpegBlockKind* block;
 };
@@ -129,13 +130,18 @@ HWY_INLINE void Refill(Runner& runner) {
   runner.state &= 0xFF00;
 }
 
-// One symbol, as far as the first look can tell.
-HWY_INLINE void TakeSymbol(Runner& runner) {
+// One symbol or two, as far as the first look can tell.
+HWY_INLINE void TakeSymbols(Runner& runner) {
   const JpegLook look = runner.look[runner.window >> (64 - kJpegLookBits)];
+  runner.last = look;
   runner.window <<= look & 63;
+  const uint32_t first = PlaceOf(runner) + (look >> 16 & 15);
   runner.state += look;
+  // A single symbol has both places, and is written last.
   runner.coefficients[jpeg_lanes::kPlaceInRows.at[PlaceOf(runner)]] =
-      static_cast<int16_t>(look >> 16);
+      static_cast<int16_t>(JpegSecondValue(look));
+  runner.coefficients[jpeg_lanes::kPlaceInRows.at[first + 1]] =
+      static_cast<int16_t>(JpegFirstValue(look));
 }
 
 // Goes over a block that is not kept; other lanes wait meanwhile. The slow half of SkipBlocks():
@@ -256,7 +262,7 @@ HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
   for (size_t i = 0; i < kJpegBlockCoefficients; i += hn::Lanes(d)) {
     hn::StoreU(hn::Zero(d), d, runner.coefficients + i);
   }
-  runner.look = runner.block->ac->look;
+  runner.look = runner.block->looks;
   const JpegTable& dc = *runner.block->dc;
   const uint64_t window = runner.window;
   JpegLook look = dc.look[window >> (64 - kJpegDcLookBits)];
@@ -275,6 +281,20 @@ HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
   runner.state = 1 << 8 | length;
   if (HWY_UNLIKELY(length > kWindowBits - kLooksAfterCorner * kJpegLookBits)) Refill(runner);
   return true;
+}
+
+// The place after the last look's symbols, one by one: the first of two was the last of its block,
+// or a run is too long.
+HWY_NOINLINE uint32_t TakeSingly(const JpegTable& table, uint32_t place, int16_t* coefficients,
+                                 uint64_t* bit) {
+  while (place < kJpegBlockCoefficients) {
+    const uint64_t window = jpeg_lanes::WindowAt(*bit);
+    const jpeg_lanes::Step step = jpeg_lanes::StepOf(FindJpegSymbol(table, window), window);
+    *bit += step.length;
+    place += step.advance;
+    coefficients[jpeg_lanes::kPlaceInRows.at[place]] = static_cast<int16_t>(step.value);
+  }
+  return place;
 }
 
 // After a symbol that was not a plain one: its second look, or the end of its block and the
@@ -302,8 +322,18 @@ HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
     if (place < kJpegBlockCoefficients) return true;
   }
   if (HWY_UNLIKELY(!JpegBlockHasEnded(place))) {
-    lane.stop = JpegStop::kLongRun;
-    return false;
+    // Not after a second look, which sees one symbol.
+    if ((state & kJpegUnknownBit) == 0) {
+      uint64_t bit = runner.bit - (runner.last & 63);
+      place = TakeSingly(*runner.block->ac, place - JpegLookAdvance(runner.last),
+                         runner.coefficients, &bit);
+      runner.bit = bit;
+      runner.window = jpeg_lanes::WholeWindowAt(bit);
+    }
+    if (!JpegBlockHasEnded(place)) {
+      lane.stop = JpegStop::kLongRun;
+      return false;
+    }
   }
   runner.coefficients += kJpegBlockCoefficients;
   return NextBlock(runner, lane) && BeginBlock(runner, lane);
@@ -318,7 +348,7 @@ HWY_INLINE bool Load(JpegLane& lane, Runner& runner) {
   runner.state = lane.next_place << 8;
   runner.block = lane.block;
   if (lane.block != nullptr) {
-    runner.look = lane.block->ac->look;
+    runner.look = lane.block->looks;
     return true;
   }
   runner.block = lane.blocks;
@@ -338,7 +368,7 @@ void RunOne(JpegLane* const* lanes) {
   Runner a = {};
   bool running = Load(*lanes[0], a);
   const auto take = [&]() HWY_ATTR {
-    TakeSymbol(a);
+    TakeSymbols(a);
     return HWY_UNLIKELY(IsAtCorner(a));
   };
   while (HWY_LIKELY(running)) {
@@ -362,8 +392,8 @@ void RunTwo(JpegLane* const* lanes) {
   running &= Load(*lanes[1], b);
   Corner corner = kNone;
   const auto take = [&]() HWY_ATTR {
-    TakeSymbol(a);
-    TakeSymbol(b);
+    TakeSymbols(a);
+    TakeSymbols(b);
     if (HWY_UNLIKELY(IsAtCorner(a))) {
       corner = kOfA;
       return true;
@@ -459,9 +489,7 @@ JpegSymbol LongDc(const JpegTable& table, uint64_t window) {
   return FindJpegSymbol(table, window, kJpegDcLookBits + 1);
 }
 
-JpegSymbol LongAc(const JpegTable& table, uint64_t window) {
-  return FindJpegSymbol(table, window, kJpegLookBits + 1);
-}
+JpegSymbol LongAc(const JpegTable& table, uint64_t window) { return FindJpegSymbol(table, window); }
 
 int BadCodeBits(const JpegTable& table, uint64_t window) {
   const int code_length = FindJpegSymbol(table, window).code_length;

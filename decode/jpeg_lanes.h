@@ -28,6 +28,7 @@ inline constexpr int kJpegMaxMcuBytes = kJpegMaxBlocksInMcu * 64 * 31 / 8 + 24;
 struct JpegBlockKind {
   const JpegTable* dc = nullptr;
   const JpegTable* ac = nullptr;
+  const JpegLook* looks = nullptr;   // of `ac`, single or in pairs
   const JpegSkips* skips = nullptr;  // of both, or null: a block that is not kept takes longer
   bool kept = false;                 // its coefficients are wanted
   bool last = false;                 // of the MCU

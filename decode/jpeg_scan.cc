@@ -33,16 +33,18 @@ struct StandardTables {
     BuildJpegTable(kStandardChromaAc, false, &tables[kAc][1]);
     for (int place = 0; place < 2; ++place) {
       BuildJpegSkips(tables[kDc][place], tables[kAc][place], &skips[place]);
+      PairJpegLooks(tables[kAc][place], &pairs[place]);
     }
   }
   JpegTable tables[2][2];
   JpegSkips skips[2];
+  JpegLook pairs[2][kJpegLookSize];
 };
 const StandardTables& Standard() {
   static const StandardTables* const standard = new StandardTables;
   return *standard;
 }
-// To make skips of a file's own tables would take longer than they save.
+// To make skips or pairs of a file's own tables would take longer than they save.
 const JpegSkips* SkipsOf(const JpegBlockKind& block) {
   const StandardTables& standard = Standard();
   for (int place = 0; place < 2; ++place) {
@@ -51,6 +53,13 @@ const JpegSkips* SkipsOf(const JpegBlockKind& block) {
     }
   }
   return nullptr;
+}
+const JpegLook* LooksOf(const JpegTable* ac) {
+  const StandardTables& standard = Standard();
+  for (int place = 0; place < 2; ++place) {
+    if (ac == &standard.tables[kAc][place]) return standard.pairs[place];
+  }
+  return ac->look;
 }
 const JpegCodes& StandardCodes(int kind, int place) {
   static constexpr const JpegCodes* kCodes[2][2] = {{&kStandardLumaDc, &kStandardChromaDc},
@@ -237,6 +246,7 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
     block.dc = FindTable(kDc, segment[at + 1] >> 4);
     block.ac = FindTable(kAc, segment[at + 1] & 15);
     if (block.dc == nullptr || block.ac == nullptr) return false;
+    block.looks = LooksOf(block.ac);
     block.skips = SkipsOf(block);
     block.kept = scan.is_whole && index == 0;
     // A scan of one component has MCUs of one block and leaves out those that only fill up MCUs.

@@ -3,8 +3,8 @@
 
 // Huffman codes of sequential JPEG: from the table of a file to one symbol at a time. A symbol is a
 // code of 1 to 16 bits and the bits of a value behind it. Most symbols take at most kJpegLookBits
-// bits together, so that one look into a table gives their length, run and value. The others take a
-// second, slower look (FindJpegSymbol).
+// bits together, so that one look into a table gives their length, run and value, often of two of
+// them. The others take a second, slower look (FindJpegSymbol).
 // Source: ITU-T T.81, annexes C and F.2.2.
 
 #ifndef ORBSERVE_FEATURES_ALGO_JPEG_HUFFMAN_H_
@@ -26,14 +26,19 @@ inline constexpr int kJpegBlockSide = 8;
 inline constexpr int kJpegBlockCoefficients = kJpegBlockSide * kJpegBlockSide;
 
 // A look's result in 32 bits. From the lowest: 6 bits length, 1 bit unknown, 1 bit free, 8 bits
-// advance, 16 bits signed value. The advance is added to the place of the next coefficient, 1..63
-// in zigzag order. One comparison with 64 then finds all that ends a run of plain symbols:
+// advance. The advance is added to the place of the next coefficient, 1..63 in zigzag order. One
+// comparison with 64 then finds all that ends a run of plain symbols:
 //   64        the block is full
 //   65..79    a run went past the last coefficient
 //   128..191  end of block
-//   192..255  the first look cannot tell; the length is 0, the unknown bit is set, and the value is
-//             the code's length << 8 plus its symbol, or 0 if the code is longer than the look
+//   192..255  the first look cannot tell; the length is 0, the unknown bit is set
 // Looks may be added up: lengths and places keep to their bits until a place of 64 or more.
+//
+// The upper 16 bits of an AC look are those of one symbol or of two: 4 bits run of the first one, 4
+// bits signed value of the second one, 8 bits signed value of the first one. The length and the
+// advance are those of both together. A look that cannot tell has the number of its code there,
+// from 1, or 0 if the code is longer than the look, and a first value of 0. Looks at DC differences
+// and skips have a signed value of 16 bits.
 inline constexpr int kJpegEndAdvance = 128;
 inline constexpr int kJpegUnknownAdvance = 192;
 inline constexpr uint32_t kJpegUnknownBit = 64;
@@ -54,10 +59,32 @@ ORBSERVE_HOST_DEVICE constexpr int JpegLookValue(JpegLook look) {
   return static_cast<int32_t>(look) >> 16;
 }
 
-// Looks over several symbols whose values are not needed: the sums of their lengths and advances,
-// up to the end of the block. JpegBlockHasEnded() tells whether the block ended with the last of
-// them. Chroma blocks have few and short symbols: one look into a small table takes most of them
-// whole.
+// Largest sizes of values that an AC look has room for.
+inline constexpr int kJpegFirstSize = 7;
+inline constexpr int kJpegSecondSize = 3;
+ORBSERVE_HOST_DEVICE constexpr JpegLook MakeJpegAcLook(int length, int advance, int first_run,
+                                                       int first_value, int second_value) {
+  return MakeJpegLook(length, advance, first_run | (second_value & 15) << 4) |
+         static_cast<uint32_t>(first_value) << 24;
+}
+ORBSERVE_HOST_DEVICE constexpr int JpegFirstRun(JpegLook look) {
+  return static_cast<int>(look >> 16 & 15);
+}
+ORBSERVE_HOST_DEVICE constexpr int JpegFirstValue(JpegLook look) {
+  return static_cast<int32_t>(look) >> 24;
+}
+ORBSERVE_HOST_DEVICE constexpr int JpegSecondValue(JpegLook look) {
+  return static_cast<int32_t>(look << 8) >> 28;
+}
+// The number of the code of a look that cannot tell.
+ORBSERVE_HOST_DEVICE constexpr int JpegLookCode(JpegLook look) {
+  return static_cast<int>(look >> 16 & 255);
+}
+
+// Several symbols whose values nobody wants: their lengths and advances together, with the end of
+// the block if that is one of them. Whether a block ended before its last symbols is not known
+// then: JpegBlockHasEnded(). Chroma blocks have few and short symbols, so that one look into a
+// small table takes most of them whole.
 inline constexpr int kJpegSkipBits = 11;
 inline constexpr int kJpegSkipSize = 1 << kJpegSkipBits;
 struct JpegSkips {
@@ -78,7 +105,8 @@ struct JpegTable {
   // place of its symbol.
   int32_t last_code[kJpegMaxCodeBits + 1];
   int32_t symbol_offset[kJpegMaxCodeBits + 1];
-  uint8_t symbols[256];
+  uint8_t symbols[256];       // by the number of the code
+  uint8_t code_lengths[256];  // of those that there are
 };
 
 // The value of `size` bits at the top of `window`: with a leading 1 as it is, else negative.
@@ -121,7 +149,7 @@ constexpr bool OrderJpegCodes(const JpegCodes& codes, bool dc, JpegTable* table)
     if (place + count > 256) return false;
     table->symbol_offset[length] = place - code;
     table->last_code[length] = count > 0 ? code + count - 1 : -1;
-    place += count;
+    for (int i = 0; i < count; ++i) table->code_lengths[place++] = static_cast<uint8_t>(length);
     code += count;
     if (count > 0 && code >= 1 << length) return false;
     code <<= 1;
@@ -133,8 +161,9 @@ constexpr bool OrderJpegCodes(const JpegCodes& codes, bool dc, JpegTable* table)
   return true;
 }
 
-ORBSERVE_HOST_DEVICE constexpr JpegLook UnknownJpegLook(int code_length, int symbol) {
-  return MakeJpegLook(0, kJpegUnknownAdvance, code_length << 8 | symbol) | kJpegUnknownBit;
+// `code`: its number, from 0; -1 if it is longer than the look.
+ORBSERVE_HOST_DEVICE constexpr JpegLook UnknownJpegLook(int code) {
+  return MakeJpegLook(0, kJpegUnknownAdvance, code < 255 ? code + 1 : 0) | kJpegUnknownBit;
 }
 
 // Of a DC difference: the length of code and value, the code's length as the advance, and the size
@@ -146,18 +175,19 @@ ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfDc(int code_length, int symbol
 ORBSERVE_HOST_DEVICE constexpr int JpegDcValue(JpegLook look, uint64_t window) {
   return JpegValue(window << JpegLookAdvance(look), JpegLookValue(look));
 }
-// Of an AC value. `rest`: the bits after the code, at the top of 64.
-ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfAc(int code_length, int symbol, uint64_t rest) {
+// Of an AC value. `rest`: the bits after the code, at the top of 64. `code`: its number.
+ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfAc(int code_length, int symbol, uint64_t rest,
+                                                     int code) {
   const int run = symbol >> 4;
   const int size = symbol & 15;
   const int length = code_length + size;
-  if (length > kJpegLookBits) return UnknownJpegLook(code_length, symbol);
+  if (length > kJpegLookBits || size > kJpegFirstSize) return UnknownJpegLook(code);
   if (size == 0) {
-    if (run == 0) return MakeJpegLook(length, kJpegEndAdvance, 0);
+    if (run == 0) return MakeJpegAcLook(length, kJpegEndAdvance, 0, 0, 0);
     // Runs without a value are 16 zeros. Others belong to progressive files.
-    if (run != 15) return UnknownJpegLook(code_length, symbol);
+    if (run != 15) return UnknownJpegLook(code);
   }
-  return MakeJpegLook(length, run + 1, JpegValue(rest, size));
+  return MakeJpegAcLook(length, run + 1, run, JpegValue(rest, size), 0);
 }
 
 // Makes `table` of `codes`. False, and an unusable table, as OrderJpegCodes().
@@ -178,18 +208,35 @@ constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table)
         const uint64_t rest =
             value_bits == 0 ? 0 : static_cast<uint64_t>(value) << (64 - value_bits);
         const JpegLook entry =
-            dc ? JpegLookOfDc(length, symbol) : JpegLookOfAc(length, symbol, rest);
+            dc ? JpegLookOfDc(length, symbol) : JpegLookOfAc(length, symbol, rest, place);
         for (int j = 0; j < same; ++j) look[j] = entry;
         look += same;
       }
     }
   }
-  while (look < table->look + (1 << look_bits)) *look++ = UnknownJpegLook(0, 0);
+  while (look < table->look + (1 << look_bits)) *look++ = UnknownJpegLook(-1);
   return true;
 }
 
-// The skip at `index` after its first `length` bits, whose symbols advance by `advance`: adds the
-// AC values that follow.
+// Makes `looks` of the single ones of an AC table: two symbols where the look has room for both.
+constexpr void PairJpegLooks(const JpegTable& table, JpegLook (*looks)[kJpegLookSize]) {
+  for (int i = 0; i < kJpegLookSize; ++i) {
+    const JpegLook first = table.look[i];
+    (*looks)[i] = first;
+    if (JpegLookAdvance(first) >= kJpegEndAdvance) continue;
+    // The low bits of the rest are not those of the file.
+    const JpegLook second = table.look[i << JpegLookLength(first) & (kJpegLookSize - 1)];
+    if (JpegLookAdvance(second) >= kJpegUnknownAdvance) continue;
+    const int length = JpegLookLength(first) + JpegLookLength(second);
+    const int value = JpegFirstValue(second);
+    constexpr int kMost = (1 << kJpegSecondSize) - 1;
+    if (length > kJpegLookBits || value > kMost || value < -kMost) continue;
+    (*looks)[i] = MakeJpegAcLook(length, JpegLookAdvance(first) + JpegLookAdvance(second),
+                                 JpegFirstRun(first), JpegFirstValue(first), value);
+  }
+}
+
+// Adds to a look, of the `length` bits at the top of a skip's index, the AC values that follow.
 constexpr JpegLook JpegSkipOf(const JpegTable& ac, int index, int length, int advance) {
   while (advance < kJpegBlockCoefficients) {
     // The low bits of the index are not those of the file.
@@ -201,7 +248,7 @@ constexpr JpegLook JpegSkipOf(const JpegTable& ac, int index, int length, int ad
     length += JpegLookLength(next);
     advance += JpegLookAdvance(next);
   }
-  return length == 0 ? UnknownJpegLook(0, 0) : MakeJpegLook(length, advance, 0);
+  return length == 0 ? UnknownJpegLook(-1) : MakeJpegLook(length, advance, 0);
 }
 
 // Makes `skips` of the tables of a block.
@@ -211,7 +258,7 @@ constexpr void BuildJpegSkips(const JpegTable& dc, const JpegTable& ac, JpegSkip
     const JpegLook difference = dc.look[i >> (kJpegSkipBits - kJpegDcLookBits)];
     const int length = JpegLookLength(difference);
     const bool known = length > 0 && length <= kJpegSkipBits;
-    skips->begin[i] = known ? JpegSkipOf(ac, i, length, 1) : UnknownJpegLook(0, 0);
+    skips->begin[i] = known ? JpegSkipOf(ac, i, length, 1) : UnknownJpegLook(-1);
   }
 }
 
