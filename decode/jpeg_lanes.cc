@@ -47,7 +47,7 @@ inline uint64_t WholeWindowAt(uint64_t bit) {
   return WindowAt(bit) | BitsBehind(WindowAt((bit & ~uint64_t{7}) + 64), bit & 7);
 }
 
-// The second look. A length of 0: there is no such symbol.
+// A symbol and its value, as the second look finds them. A length of 0: there is no such symbol.
 struct Step {
   uint32_t length;
   uint32_t advance;
@@ -64,7 +64,7 @@ HWY_INLINE Step StepOf(JpegSymbol found, uint64_t window) {
   return {static_cast<uint32_t>(found.code_length + size), static_cast<uint32_t>(run + 1),
           JpegValue(window << found.code_length, size)};
 }
-// For codes that the first look does not tell.
+// Search codes that the first look does not tell.
 JpegSymbol LongDc(const JpegTable& table, uint64_t window);
 JpegSymbol LongAc(const JpegTable& table, uint64_t window);
 // Finds the symbol that the first look could not tell.
@@ -101,9 +101,8 @@ constexpr int kWindowBits = 57;
 constexpr int kLooks = kWindowBits / kJpegLookBits;
 // After a DC difference there are bits for one look less, unless it was a very long one.
 constexpr int kLooksAfterCorner = kLooks - 1;
-// AC looks at a block that is not kept.
+// AC looks at a block that is not kept, between two times that the window is filled.
 constexpr int kSkipLooks = 3;
-static_assert((kSkipLooks + 1) * kJpegSkipBits <= kWindowBits);
 // A corner is where a run of plain symbols ends. Set in a state whose place is 64 or more.
 constexpr uint32_t kCorner = 0xC000;
 
@@ -144,89 +143,98 @@ HWY_INLINE void TakeSymbols(Runner& runner) {
       static_cast<int16_t>(JpegFirstValue(look));
 }
 
-// Goes over a block that is not kept; other lanes wait meanwhile. The slow half of SkipBlocks():
-// from `place` on, 0 = the DC difference.
-HWY_NOINLINE jpeg_lanes::Skipped SkipRest(const JpegBlockKind& kind, uint64_t begin, uint64_t bit,
-                                          uint32_t place) {
-  if (place == 0) {
-    const uint64_t window = jpeg_lanes::WindowAt(bit);
-    const JpegLook look = kind.dc->look[window >> (64 - kJpegDcLookBits)];
-    uint32_t length = look & 63;
-    if (HWY_UNLIKELY(length == 0)) {
-      const JpegSymbol found = jpeg_lanes::LongDc(*kind.dc, window);
-      if (found.code_length == 0) return {bit, JpegStop::kBadCode, kJpegMaxCodeBits};
-      length = static_cast<uint32_t>(found.code_length + found.symbol);
-    }
-    bit += length;
-    place = 1;
-  }
-  while (place < kJpegBlockCoefficients) {
-    const uint64_t window = jpeg_lanes::WindowAt(bit);
-    if (kind.skips != nullptr) {
-      const JpegLook skip = kind.skips->look[window >> (64 - kJpegSkipBits)];
-      if ((skip & kJpegUnknownBit) == 0) {
-        bit += skip & 63;
-        place += skip >> 8 & 255;
-        continue;
-      }
-    }
-    const JpegLook look = kind.ac->look[window >> (64 - kJpegLookBits)];
-    if ((look & kJpegUnknownBit) == 0) {
-      bit += look & 63;
-      place += look >> 8 & 255;
-      continue;
-    }
-    const jpeg_lanes::Step step = jpeg_lanes::SecondLook(kind.ac, look, window);
-    if (HWY_UNLIKELY(step.length == 0)) {
-      return {bit, JpegStop::kBadCode, jpeg_lanes::BadCodeBits(*kind.ac, window)};
-    }
-    bit += step.length;
-    place += step.advance;
-  }
-  if (HWY_LIKELY(JpegBlockHasEnded(place))) return {bit, JpegStop::kNone};
-  return jpeg_lanes::SkipBlock(kind, begin);
-}
-
-// Blocks from `block` on that are not kept, up to the next kept one or the end of the MCU. The last
-// of them and the bit after it; a null block if the lane stops.
+// Blocks from `block` on that are not kept, up to the next kept one or the end of the MCU; other
+// lanes wait meanwhile. The last of them and the bit after it; a null block if the lane stops.
 struct SkippedBlocks {
   const JpegBlockKind* last;
   uint64_t bit;
   uint64_t window;  // at `bit`
 };
+
+// The look at the DC difference of a block that is not kept, one place with it. Unknown if there is
+// no such code.
+HWY_INLINE JpegLook SkipDc(const JpegTable& dc, uint64_t window) {
+  uint32_t length = dc.look[window >> (64 - kJpegDcLookBits)] & 63;
+  if (HWY_UNLIKELY(length == 0)) {
+    const JpegSymbol found = jpeg_lanes::LongDc(dc, window);
+    if (found.code_length == 0) return kJpegUnknownBit;
+    length = static_cast<uint32_t>(found.code_length + found.symbol);
+  }
+  return length | 1 << 8;
+}
+
+// Goes over one block, `window` being at `bit`. Looks of `kBits` bits come in fixed numbers, of
+// which those after the end add nothing: to guess their number would take longer.
+template <int kBits, bool kSkips>
+HWY_INLINE jpeg_lanes::Skipped SkipOne(const JpegBlockKind& block, uint64_t bit, uint64_t* window) {
+  static_assert((kSkipLooks + 1) * kBits <= kWindowBits);
+  const JpegLook* const looks = kSkips ? block.skips->look : block.ac->look;
+  const uint64_t begin = bit;
+  uint64_t next = jpeg_lanes::WindowAt(bit + 64);
+  JpegLook state = kJpegUnknownBit;
+  if (kSkips) state = block.skips->begin[*window >> (64 - kBits)];
+  if (HWY_UNLIKELY(!kSkips || (state & kJpegUnknownBit) != 0)) {
+    state = SkipDc(*block.dc, *window);
+    if (HWY_UNLIKELY((state & kJpegUnknownBit) != 0)) {
+      return {bit, JpegStop::kBadCode, kJpegMaxCodeBits};
+    }
+    if (HWY_UNLIKELY((state & 63) > kWindowBits - kSkipLooks * kBits)) {
+      bit += state & 63;
+      *window = jpeg_lanes::WholeWindowAt(bit);
+      next = jpeg_lanes::WindowAt(bit + 64);
+      state &= 0xFF00;
+    }
+  }
+  *window <<= state & 63;
+  uint32_t place;
+  while (true) {
+    HWY_UNROLL(kSkipLooks)
+    for (int i = 0; i < kSkipLooks; ++i) {
+      JpegLook look = looks[*window >> (64 - kBits)];
+      look = (state & kCorner) != 0 ? 0 : look;
+      *window <<= look & 63;
+      state += look;
+    }
+    *window |= jpeg_lanes::BitsBehind(next, state);
+    bit += state & 63;
+    place = state >> 8 & 255;
+    if (HWY_UNLIKELY((state & kJpegUnknownBit) != 0)) {
+      place -= kJpegUnknownAdvance;
+      const JpegLook look = block.ac->look[*window >> (64 - kJpegLookBits)];
+      if ((look & kJpegUnknownBit) == 0) {
+        bit += look & 63;
+        place += look >> 8 & 255;
+      } else {
+        const jpeg_lanes::Step step = jpeg_lanes::SecondLook(block.ac, look, *window);
+        if (HWY_UNLIKELY(step.length == 0)) {
+          return {bit, JpegStop::kBadCode, jpeg_lanes::BadCodeBits(*block.ac, *window)};
+        }
+        bit += step.length;
+        place += step.advance;
+      }
+      *window = jpeg_lanes::WholeWindowAt(bit);
+    }
+    if (place >= kJpegBlockCoefficients) break;
+    next = jpeg_lanes::WindowAt(bit + 64);
+    state = place << 8;
+  }
+  if (HWY_LIKELY(JpegBlockHasEnded(place))) return {bit, JpegStop::kNone};
+  const jpeg_lanes::Skipped skipped = jpeg_lanes::SkipBlock(block, begin);
+  *window = jpeg_lanes::WholeWindowAt(skipped.bit);
+  return skipped;
+}
+
 HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, uint64_t window,
                                       JpegLane& lane) {
   while (true) {
-    const uint64_t begin = bit;
-    uint32_t place = 0;
-    bool known = false;
-    if (HWY_LIKELY(block->skips != nullptr)) {
-      // A fixed number of looks, of which those after the end add nothing: to guess their number
-      // would take longer.
-      const uint64_t next = jpeg_lanes::WindowAt(bit + 64);
-      JpegLook state = block->skips->begin[window >> (64 - kJpegSkipBits)];
-      window <<= state & 63;
-      HWY_UNROLL(kSkipLooks)
-      for (int i = 0; i < kSkipLooks; ++i) {
-        JpegLook look = block->skips->look[window >> (64 - kJpegSkipBits)];
-        look = (state & kCorner) != 0 ? 0 : look;
-        window <<= look & 63;
-        state += look;
-      }
-      known = (state & kJpegUnknownBit) == 0;
-      window |= jpeg_lanes::BitsBehind(next, state);
-      bit += state & 63;
-      place = (state >> 8 & 255) - (known ? 0 : kJpegUnknownAdvance);
-    }
-    if (HWY_UNLIKELY(!known || !JpegBlockHasEnded(place))) {
-      const jpeg_lanes::Skipped skipped = SkipRest(*block, begin, bit, place);
-      bit = skipped.bit;
-      if (HWY_UNLIKELY(skipped.stop != JpegStop::kNone)) {
-        lane.stop = skipped.stop;
-        lane.bad_code_bits = skipped.bad_code_bits;
-        return {nullptr, bit, 0};
-      }
-      window = jpeg_lanes::WholeWindowAt(bit);
+    const jpeg_lanes::Skipped skipped = HWY_LIKELY(block->skips != nullptr)
+                                            ? SkipOne<kJpegSkipBits, true>(*block, bit, &window)
+                                            : SkipOne<kJpegLookBits, false>(*block, bit, &window);
+    bit = skipped.bit;
+    if (HWY_UNLIKELY(skipped.stop != JpegStop::kNone)) {
+      lane.stop = skipped.stop;
+      lane.bad_code_bits = skipped.bad_code_bits;
+      return {nullptr, bit, 0};
     }
     if (block->last || block[1].kept) return {block, bit, window};
     ++block;
