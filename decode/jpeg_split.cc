@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kLanes = kJpegMaxLanes;
 // Destuffed bytes of one lane in one round: its coefficients stay in a second-level cache.
-constexpr int64_t kMostBytes = 8 << 10;
+constexpr int64_t kMostBytes = 16 << 10;
 // Below it the bits until a lane has synchronised, some 2,000 with 4:2:0, are too many.
 constexpr int64_t kLeastBytes = 1 << 10;
 // Luma blocks of one lane in one round. If its bytes have more, as in a clear sky, it ends early.
