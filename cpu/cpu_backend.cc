@@ -191,7 +191,8 @@ class CpuBackend final : public FeatureBackend {
   std::vector<DeviceDescription> devices() const override {
     return {{std::string(kDevice), ProcessorName(),
              absl::StrCat(implementation_.target.name, ", ", threads_,
-                          threads_ == 1 ? " thread" : " threads")}};
+                          threads_ == 1 ? " thread" : " threads"),
+             /*pci_bus_id=*/"", "no CUDA device computes"}};
   }
 
   BackendState state() const override { return BackendState::kOk; }

@@ -13,6 +13,24 @@ std::array<std::atomic<int64_t>, kJpegWayCount> way_counts = {};
 
 }  // namespace
 
+JpegWayWords WordsOf(JpegWay way) {
+  switch (way) {
+    case JpegWay::kHost:
+      return {"host", ""};
+    case JpegWay::kLibjpegProgressive:
+      return {"libjpeg", "progressive"};
+    case JpegWay::kLibjpegScans:
+      return {"libjpeg", "scans"};
+    case JpegWay::kLibjpegComponents:
+      return {"libjpeg", "components"};
+    case JpegWay::kLibjpegValues:
+      return {"libjpeg", "values"};
+    case JpegWay::kDevice:
+      return {"device", ""};
+  }
+  return {};
+}
+
 void CountJpegWay(JpegWay way) {
   way_counts[static_cast<size_t>(way)].fetch_add(1, std::memory_order_relaxed);
 }

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
+
 namespace orbserve {
 
 // The decoder that brought the pixels of a JPEG file or refused it, and the reason why it was not
@@ -22,6 +24,13 @@ enum class JpegWay {
   kDevice,              // a device; it refuses no file, but leaves it to the host
 };
 inline constexpr int kJpegWayCount = 6;
+
+// The words for a way in metrics and answers.
+struct JpegWayWords {
+  absl::string_view decoder;  // "device", "host", "libjpeg"
+  absl::string_view reason;   // reason for "libjpeg"; else empty
+};
+JpegWayWords WordsOf(JpegWay way);
 
 // Counts a file. Thread-safe, as JpegWayCounts().
 void CountJpegWay(JpegWay way);

@@ -258,6 +258,8 @@ struct DeviceDescription {
   std::string name;        // of the hardware
   std::string details;     // CPU: SIMD target and threads
   std::string pci_bus_id;  // "0000:1b:00.0"; empty where there is none
+  // Reason for which it takes no JPEG files (InputSlot::TakeFile); empty if it does.
+  std::string no_jpeg_reason = {};
 };
 
 // Memory that a backend holds for one purpose on one device.

@@ -50,7 +50,6 @@ class GpuBackend final : public FeatureBackend {
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
 
   absl::Status Start(const std::vector<int>& ordinals) {
-    options_.decodes_jpeg = options_.decodes_jpeg && !reads_in_place_;
     for (size_t i = 0; i < ordinals.size(); ++i) {
       ORBSERVE_ASSIGN_OR_RETURN(
           auto device, GpuDevice::Create(ordinals[i], i, ordinals.size(), options_, inputs_,
@@ -64,7 +63,10 @@ class GpuBackend final : public FeatureBackend {
 
   std::vector<DeviceDescription> devices() const override {
     std::vector<DeviceDescription> descriptions;
-    for (const auto& device : devices_) descriptions.push_back(device->Describe());
+    for (const auto& device : devices_) {
+      descriptions.push_back(device->Describe());
+      descriptions.back().no_jpeg_reason = NoJpegReason();
+    }
     return descriptions;
   }
 
@@ -197,6 +199,12 @@ class GpuBackend final : public FeatureBackend {
   }
 
  private:
+  // As DeviceDescription has it.
+  std::string NoJpegReason() const {
+    if (!options_.decodes_jpeg) return "backend.jpeg is \"host\"";
+    return reads_in_place_ ? "it reads frames in place, where pixels must be" : "";
+  }
+
   GpuDevice& LeastLoaded() {
     GpuDevice* chosen = devices_[0].get();
     for (const auto& device : devices_) {

@@ -59,8 +59,7 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   details_ = absl::StrCat("compute capability ", properties.major, ".", properties.minor, ", ",
                           properties.multiProcessorCount, " multiprocessors, ", total_bytes >> 20,
                           " MiB", properties.integrated != 0 ? " shared with the processor" : "",
-                          ", limit ", limit >> 20, " MiB, ", options.lanes, " lanes, JPEG on the ",
-                          options.decodes_jpeg ? "device" : "host");
+                          ", limit ", limit >> 20, " MiB, ", options.lanes, " lanes");
   // A device of CUDA is function 0 of its PCI device.
   pci_bus_id_ = absl::StrCat(absl::Hex(properties.pciDomainID, absl::kZeroPad4), ":",
                              absl::Hex(properties.pciBusID, absl::kZeroPad2), ":",

@@ -76,19 +76,14 @@ void AddDecodePool(const WorkerPoolUse& pool, Families& page) {
 }
 
 void AddJpegWays(Families& page) {
-  // In the order of JpegWay.
-  static constexpr std::pair<const char*, const char*> kWays[] = {
-      {"host", ""},          {"libjpeg", "progressive"},
-      {"libjpeg", "scans"},  {"libjpeg", "components"},
-      {"libjpeg", "values"}, {"device", ""}};
-  static_assert(std::size(kWays) == kJpegWayCount);
   FamilyBuilder family("orbserve_jpeg_frames_total",
                        "JPEG frames by their decoder, and why it was not the strict one.",
                        MetricType::Counter);
   const std::array<int64_t, kJpegWayCount> counts = JpegWayCounts();
   for (size_t i = 0; i < counts.size(); ++i) {
-    family.AddCounter(static_cast<double>(counts[i]),
-                      {{"decoder", kWays[i].first}, {"reason", kWays[i].second}});
+    const JpegWayWords words = WordsOf(static_cast<JpegWay>(i));
+    family.AddCounter(static_cast<double>(counts[i]), {{"decoder", std::string(words.decoder)},
+                                                       {"reason", std::string(words.reason)}});
   }
   family.MoveTo(page);
 }

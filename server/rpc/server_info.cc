@@ -4,9 +4,11 @@
 #include "server/rpc/server_info.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
+#include "decode/jpeg_ways.h"
 #include "features/options.h"
 #include "gpu/gpu_backend.h"
 #include "orbserve/version.h"
@@ -52,6 +54,8 @@ v1::GetServerInfoResponse MakeServerInfo(const server::Config& config, const Der
     proto.set_device(device.device);
     proto.set_name(device.name);
     proto.set_details(device.details);
+    proto.set_jpeg_decoder(device.no_jpeg_reason.empty() ? "device" : "host");
+    proto.set_jpeg_reason(device.no_jpeg_reason);
   }
   for (const Preset& preset : Presets()) {
     v1::PresetInfo& proto = *info.add_presets();
@@ -90,6 +94,14 @@ void AddConditions(const DeviceMonitor& devices, const PowerMonitor& power,
     for (const DeviceCondition::Throttle& throttle : condition->throttles) {
       if (throttle.is_active) device.add_throttled(throttle.reason);
     }
+  }
+  const std::array<int64_t, kJpegWayCount> jpeg_counts = JpegWayCounts();
+  for (size_t i = 0; i < jpeg_counts.size(); ++i) {
+    const JpegWayWords words = WordsOf(static_cast<JpegWay>(i));
+    v1::JpegFrames& proto = *info->add_jpeg_frames();
+    proto.set_decoder(std::string(words.decoder));
+    proto.set_reason(std::string(words.reason));
+    proto.set_frames(static_cast<uint64_t>(jpeg_counts[i]));
   }
   for (const RailFigures& figures : power.Figures()) {
     v1::PowerRail& proto = *info->add_power_rails();

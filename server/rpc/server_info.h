@@ -24,7 +24,8 @@ v1::GetServerInfoResponse MakeServerInfo(const server::Config& config, const Der
                                          const FeatureBackend& backend,
                                          absl::string_view power_source);
 
-// Adds what changes while the server runs: the condition of its devices, power and energy.
+// Adds what changes while the server runs: the condition of its devices, power and energy, and the
+// JPEG frames of every decoder.
 void AddConditions(const DeviceMonitor& devices, const PowerMonitor& power,
                    v1::GetServerInfoResponse* info);
 

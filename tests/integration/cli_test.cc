@@ -584,8 +584,11 @@ TEST_F(CliTest, DoctorChecksTheMachineAndAServer) {
   const Outcome alone = Run({"doctor"});
   EXPECT_THAT(alone.out, HasSubstr("ok   cpu"));
   EXPECT_THAT(alone.out, HasSubstr("gpu"));
+  EXPECT_THAT(alone.out, HasSubstr("ok   jpeg"));
   const Outcome with = RunWithServer({"doctor", "--json"});
   EXPECT_THAT(with.out, HasSubstr("{\"check\":\"server\",\"result\":\"ok\""));
+  EXPECT_THAT(with.out, HasSubstr("JPEG files: cpu: host, then libjpeg; not the device: "
+                                  "no CUDA device computes"));
   const Outcome far = Run({"doctor", "--server", "127.0.0.1:1"});
   EXPECT_EQ(far.code, 1);
   EXPECT_THAT(far.out, HasSubstr("BAD  server"));

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "tests/decode/made_jpegs.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
@@ -622,6 +624,35 @@ TEST_F(CallsTest, ServerInfoTellsLimitsAndPresets) {
     EXPECT_EQ(track.max_residual(), is_odometry ? 12.0f : 128.0f);
     EXPECT_EQ(track.template_(), v1::TRACK_TEMPLATE_PREVIOUS);
     EXPECT_EQ(track.redetect_percent(), is_odometry ? 70u : 30u);
+  }
+}
+
+TEST_F(CallsTest, ServerInfoTellsTheDecodersOfJpegFiles) {
+  const auto info = [&] {
+    v1::GetServerInfoResponse info;
+    grpc::ClientContext context;
+    SetLimit(context);
+    EXPECT_TRUE(stub_->GetServerInfo(&context, {}, &info).ok());
+    return info;
+  };
+  std::map<std::string, uint64_t> before;
+  const auto name = [](const v1::JpegFrames& way) { return way.decoder() + " " + way.reason(); };
+  const v1::GetServerInfoResponse first = info();
+  for (const v1::JpegFrames& way : first.jpeg_frames()) before[name(way)] = way.frames();
+  EXPECT_EQ(before.size(), 6u);
+  ASSERT_EQ(first.devices_size(), 1);
+  EXPECT_EQ(first.devices(0).jpeg_decoder(), "host");
+  EXPECT_EQ(first.devices(0).jpeg_reason(), "no CUDA device computes");
+  for (const MadeJpeg& made : MakeJpegs()) {
+    if (made.name != "plain" && made.name != "progressive") continue;
+    v1::ExtractRequest request;
+    request.mutable_frame()->set_pixels(std::string(made.bytes.begin(), made.bytes.end()));
+    v1::ExtractResponse response;
+    EXPECT_TRUE(Extract(request, &response).ok());
+  }
+  for (const v1::JpegFrames& way : info().jpeg_frames()) {
+    const bool came = name(way) == "host " || name(way) == "libjpeg progressive";
+    EXPECT_EQ(way.frames() - before[name(way)], came ? 1u : 0u) << name(way);
   }
 }
 

@@ -80,6 +80,18 @@ Finding CheckCpu(const absl::StatusOr<v1::GetServerInfoResponse>& cpu) {
   return {.subject = "cpu", .kind = Finding::Kind::kBad, .text = ErrorText(cpu.status())};
 }
 
+std::string JpegOf(const v1::GetServerInfoResponse& info) {
+  std::string text;
+  for (const v1::DeviceInfo& device : info.devices()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", device.device(), ": ",
+                    JpegDecodersText(device));
+  }
+  if (const std::string frames = JpegFramesText(info); !frames.empty()) {
+    absl::StrAppend(&text, "; frames so far: ", frames);
+  }
+  return text;
+}
+
 Finding CheckPower(const v1::GetServerInfoResponse& info) {
   if (HasPowerSource(info)) {
     return {.subject = "power", .text = absl::StrCat("read from ", info.power_source())};
@@ -104,9 +116,9 @@ Finding CheckOpenFiles() {
 
 // A server of another version works, as the wire contract only grows; newer parts are missing.
 Finding JudgeServer(const std::string& address, const v1::GetServerInfoResponse& info) {
-  Finding finding{
-      .subject = "server",
-      .text = absl::StrCat(address, " answers: version ", info.version(), ", ", DevicesOf(info))};
+  Finding finding{.subject = "server",
+                  .text = absl::StrCat(address, " answers: version ", info.version(), ", ",
+                                       DevicesOf(info), "; JPEG files: ", JpegOf(info))};
   if (info.version() != kVersion) {
     finding.kind = Finding::Kind::kNote;
     absl::StrAppend(&finding.text, "; this program is ", kVersion);
@@ -207,7 +219,11 @@ int RunDoctor(const CommonOptions& options) {
   }
   findings.push_back(
       JudgeGpu(ReadGpuState("/"), driver, built, cuda.status(), cuda.ok() ? DevicesOf(*cuda) : ""));
-  if (cuda.ok() || cpu.ok()) findings.push_back(CheckPower(cuda.ok() ? *cuda : *cpu));
+  if (cuda.ok() || cpu.ok()) {
+    const v1::GetServerInfoResponse& used = cuda.ok() ? *cuda : *cpu;
+    findings.push_back({.subject = "jpeg", .text = JpegOf(used)});
+    findings.push_back(CheckPower(used));
+  }
   findings.push_back(CheckOpenFiles());
   for (Finding& finding : CheckServer(options)) findings.push_back(std::move(finding));
   int bad = 0;

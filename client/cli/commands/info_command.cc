@@ -32,7 +32,15 @@ void PrintInfoJson(const v1::GetServerInfoResponse& info) {
   for (const v1::DeviceInfo& device : info.devices()) {
     json.BeginObject().Key("device").String(device.device());
     json.Key("name").String(device.name());
-    json.Key("details").String(device.details()).EndObject();
+    json.Key("details").String(device.details());
+    json.Key("jpeg_decoder").String(device.jpeg_decoder());
+    json.Key("jpeg_reason").String(device.jpeg_reason()).EndObject();
+  }
+  json.EndArray().Key("jpeg_frames").BeginArray();
+  for (const v1::JpegFrames& way : info.jpeg_frames()) {
+    json.BeginObject().Key("decoder").String(way.decoder());
+    json.Key("reason").String(way.reason());
+    json.Key("frames").UInt(way.frames()).EndObject();
   }
   json.EndArray().Key("presets").BeginArray();
   for (const v1::PresetInfo& preset : info.presets()) {
@@ -69,6 +77,10 @@ void PrintInfoText(v1::GetServerInfoResponse info) {
   for (const v1::DeviceInfo& device : info.devices()) {
     PrintTable(absl::StrFormat("device    %s: %s; %s\n", device.device(), device.name(),
                                device.details()));
+    PrintTable(absl::StrFormat("jpeg      %s: %s\n", device.device(), JpegDecodersText(device)));
+  }
+  if (const std::string frames = JpegFramesText(info); !frames.empty()) {
+    PrintTable(absl::StrFormat("jpeg      frames so far: %s\n", frames));
   }
   PrintTable(absl::StrFormat("power     %s\n", info.power_source()));
   const v1::ServerLimits& limits = info.limits();

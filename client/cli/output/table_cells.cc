@@ -38,4 +38,21 @@ bool HasPowerSource(const v1::GetServerInfoResponse& info) {
   return !info.power_source().empty() && info.power_source() != "none";
 }
 
+std::string JpegDecodersText(const v1::DeviceInfo& device) {
+  if (device.jpeg_decoder().empty()) return "not known";
+  if (device.jpeg_decoder() == "device") return "device, then host, then libjpeg";
+  return absl::StrCat(device.jpeg_decoder(),
+                      ", then libjpeg; not the device: ", device.jpeg_reason());
+}
+
+std::string JpegFramesText(const v1::GetServerInfoResponse& info) {
+  std::string text;
+  for (const v1::JpegFrames& way : info.jpeg_frames()) {
+    if (way.frames() == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", way.frames(), " ", way.decoder());
+    if (!way.reason().empty()) absl::StrAppend(&text, " (", way.reason(), ")");
+  }
+  return text;
+}
+
 }  // namespace orbserve::cli

@@ -28,6 +28,14 @@ std::string EnergyCell(const v1::Execution& execution);
 // True if answers of this server carry their energy.
 bool HasPowerSource(const v1::GetServerInfoResponse& info);
 
+// Decoders of the JPEG files of a device, in the order in which they are tried, and why the device
+// is not the first: "host, then libjpeg; not the device: no CUDA device computes". "not known" for
+// a server that does not tell.
+std::string JpegDecodersText(const v1::DeviceInfo& device);
+
+// JPEG frames by decoder: "12 device, 1 libjpeg (progressive)". Empty if there were none.
+std::string JpegFramesText(const v1::GetServerInfoResponse& info);
+
 }  // namespace orbserve::cli
 
 #endif  // ORBSERVE_CLIENT_CLI_OUTPUT_TABLE_CELLS_H_

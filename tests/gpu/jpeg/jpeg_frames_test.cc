@@ -102,6 +102,16 @@ class JpegFramesTest : public GpuTest {
       std::make_shared<const FileDecoder>(&DecodeWhole);
 };
 
+TEST_F(JpegFramesTest, DescriptionsSayWhyADeviceTakesNoFiles) {
+  EXPECT_EQ(gpu_->devices()[0].no_jpeg_reason, "");
+  GpuBackendOptions options;
+  options.input_reads = InputReads::kInPlace;
+  EXPECT_EQ((*CreateGpuBackend(options))->devices()[0].no_jpeg_reason,
+            "it reads frames in place, where pixels must be");
+  options.decodes_jpeg = false;
+  EXPECT_EQ((*CreateGpuBackend(options))->devices()[0].no_jpeg_reason, "backend.jpeg is \"host\"");
+}
+
 TEST_F(JpegFramesTest, FeaturesAreThoseOfThePixels) {
   const auto plan = *gpu_->MakePlan(Spec());
   std::vector<Bytes> files;

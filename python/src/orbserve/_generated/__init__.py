@@ -25,6 +25,7 @@ __all__ = [
     "FrameParameters",
     "HarrisCorners",
     "Illumination",
+    "JpegFrames",
     "KltCorners",
     "MatchOptions",
     "MatchSelection",

@@ -214,6 +214,14 @@ class DeviceInfo(Record):
     throttled: tuple[str, ...]
     """Reasons for which its clocks are held down: "power_cap", "gpu-throttle-alert"."""
 
+    jpeg_decoder: str
+    """First decoder of the JPEG files of its frames, as in `JpegFrames`: "device" or "host". Later
+    ones take what it leaves.
+    """
+
+    jpeg_reason: str
+    """Reason for which `jpeg_decoder` is not "device"; else empty."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PresetInfo(Record):
@@ -329,6 +337,26 @@ class FrameEnergy(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class JpegFrames(Record):
+    """JPEG frames that one decoder has decoded or refused for one reason."""
+
+    _message = "JpegFrames"
+
+    decoder: str
+    """"device"; "host" = the strict decoder of the processor; "libjpeg" = libjpeg-turbo. Each takes
+    what the one before leaves.
+    """
+
+    reason: str
+    """Reason for which "libjpeg" decoded: "progressive", "scans", "components", "values"; else
+    empty.
+    """
+
+    frames: int
+    """Since the process started."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerInfo(Record):
     """`GetServerInfoResponse` of the wire contract."""
 
@@ -360,6 +388,9 @@ class ServerInfo(Record):
 
     frame_energy: tuple[FrameEnergy, ...]
     """Of each device with a total."""
+
+    jpeg_frames: tuple[JpegFrames, ...]
+    """Of every decoder and reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,6 +428,7 @@ __all__ = [
     "DeviceTemperature",
     "Execution",
     "FrameEnergy",
+    "JpegFrames",
     "PowerRail",
     "PresetInfo",
     "ReferenceInfo",
