@@ -8,6 +8,7 @@
 #define ORBSERVE_TESTS_DECODE_JPEG_ORACLE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tests/decode/decode_support.h"
@@ -23,9 +24,11 @@ struct JpegKind {
   int quality = 90;
   int luma_across = 2;  // sampling factors of luma against 1 of chroma, for YCbCr
   int luma_down = 2;
-  int restart_interval = 0;  // MCUs
-  bool own_tables = false;   // Huffman tables made for the image
-  bool noise = false;        // instead of the picture
+  int restart_interval = 0;      // MCUs
+  bool own_tables = false;       // Huffman tables made for the image
+  bool noise = false;            // instead of the picture
+  bool wide_quantisers = false;  // above 255 where a low quality asks for them
+  bool fast_dct = false;         // the encoder's less accurate transform
 };
 
 // A JPEG file with these pixels: rows of grey or of interleaved RGB, which becomes grey for a file
@@ -38,6 +41,9 @@ std::vector<uint8_t> WriteJpeg(const JpegKind& kind);
 // The grey image, or for `rgb` the interleaved RGB image, that libjpeg's plainest calling sequence
 // gives.
 GreyImage DecodeByLibrary(const std::vector<uint8_t>& bytes, bool rgb = false);
+
+// The grey image; none if libjpeg has an error or a warning, which do not end the program here.
+std::optional<GreyImage> DecodeIfHealthy(const std::vector<uint8_t>& bytes);
 
 }  // namespace orbserve
 
