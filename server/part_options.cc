@@ -238,14 +238,15 @@ void SetChannelLimits(const server::Config& config, const DerivedLimits& derived
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(kHandshakeLimit.count()));
-  // A robot that lost its network is noticed after time + timeout. Robots may probe the server too.
+  // A robot that lost its network is noticed after time + timeout. Robots probe an idle stream once
+  // a second, to notice a silent cut within three.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              static_cast<int>(config.keepalive().time_ms()));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                              static_cast<int>(derived.keepalive_timeout.count()));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   // GRPC_ARG_HTTP2_BDP_PROBE stays on. Without it three times as many frames of overloaded streams
   // are computed, but a frame of more than 64 KiB takes two round trips.
   grpc::ResourceQuota quota("orbserve");
