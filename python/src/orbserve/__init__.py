@@ -10,7 +10,8 @@ from importlib.metadata import version as _version
 from pkgutil import extend_path as _extend_path
 
 from . import _generated
-from ._aio import AsyncClient, AsyncFrameStream
+from ._aio import AsyncClient
+from ._aio_stream import AsyncFrameStream
 from ._calls import Reference, References, StoredReference
 from ._client import Client
 from ._errors import (
@@ -30,8 +31,11 @@ from ._features import Features, Matches, match_to_cv2
 from ._generated import *  # noqa: F403  # all of its names are public
 from ._images import Frame, Image, Keypoints
 from ._local import LocalServer, local
-from ._session import FrameMatches, FrameResult, Reconnect, StreamEvent, StreamEventKind, StreamOptions, Tracks
+from ._reconnect import Reconnect
+from ._results import FrameMatches, FrameResult, StreamEvent, StreamEventKind, Tracks
+from ._session import StreamLink
 from ._stream import FrameStream
+from ._stream_options import StreamOptions
 
 __version__ = _version("orbserve")
 
@@ -65,6 +69,7 @@ __all__ = [
     "StoredReference",
     "StreamEvent",
     "StreamEventKind",
+    "StreamLink",
     "StreamOptions",
     "Tracks",
     "UnauthenticatedError",

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
@@ -17,18 +16,21 @@ import grpc.aio
 import numpy.typing as npt
 
 from . import _calls
+from ._aio_stream import AsyncFrameStream, each
 from ._calls import Call, Reference, References, StoredReference
 from ._client import _frame
 from ._connection import Path_, make_target, retry_delay
-from ._errors import CancelledError, OrbserveError, error_of, from_rpc
+from ._errors import OrbserveError, from_rpc
 from ._features import Features, Matches
-from ._generated import DropPolicy, FrameParameters, MatchOptions, Pipeline, PixelFormat, ServerInfo, StreamOpened
+from ._generated import DropPolicy, FrameParameters, MatchOptions, Pipeline, PixelFormat, ServerInfo
 from ._images import Frame, Image, Keypoints
-from ._session import MAX_WAITING, FrameResult, Reconnect, Request, Session, StreamEvent, StreamOptions
+from ._jpeg import JpegEncoder
+from ._reconnect import Reconnect
+from ._results import StreamEvent
+from ._session import Session
+from ._stream_options import StreamOptions
 
 T = TypeVar("T")
-
-_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # the stubs lack it
 
 
 class AsyncClient:
@@ -49,6 +51,7 @@ class AsyncClient:
         token: str | None = None,
         token_file: Path_ | None = None,
         timeout: float | None = None,
+        keepalive: float = 3.0,
     ) -> None:
         """As `Client`."""
         self._target = make_target(
@@ -59,6 +62,7 @@ class AsyncClient:
             tls_key=tls_key,
             token=token,
             token_file=token_file,
+            keepalive=keepalive,
         )
         self._timeout = timeout
         self._made: grpc.aio.Channel | None = None
@@ -172,7 +176,7 @@ class AsyncClient:
             return found
 
         try:
-            async for image in _each(images):
+            async for image in each(images):
                 if len(pending) == in_flight:
                     yield await outcome()
                 pending.append(asyncio.create_task(self._try(image, pipeline, attempts, timeout)))
@@ -238,7 +242,7 @@ class AsyncClient:
 
     def stream(
         self,
-        pipeline: Pipeline | str = "orb",
+        pipeline: Pipeline | str | None = None,
         *,
         drop_policy: DropPolicy | str = DropPolicy.BLOCK,
         deadline_ms: int = 0,
@@ -249,6 +253,8 @@ class AsyncClient:
         omit_features: bool = False,
         keyframe_every: int = 0,
         keyframe_lost_percent: int = 0,
+        waiting_frames: int = 1,
+        jpeg_age: float | None = None,
         reconnect: Reconnect | float = 0,
         on_event: Callable[[StreamEvent], None] | None = None,
         timeout: float | None = None,
@@ -266,11 +272,11 @@ class AsyncClient:
             keyframe_every=keyframe_every,
             keyframe_lost_percent=keyframe_lost_percent,
         )
+        jpeg = None if jpeg_age is None else JpegEncoder(jpeg_age)
         stream = AsyncFrameStream(
             self._channel.stream_stream(_calls.STREAM_METHOD, None, None),
             self._target.metadata,
-            options,
-            Reconnect.of(reconnect),
+            Session(options, Reconnect.of(reconnect), waiting_frames, jpeg),
             on_event,
             self._timeout if timeout is None else timeout,
         )
@@ -295,310 +301,3 @@ class AsyncClient:
         except grpc.RpcError as error:
             raise from_rpc(error) from None
         return call.answer(data)
-
-
-async def _each(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
-    if isinstance(items, AsyncIterable):
-        async for item in items:
-            yield item
-    else:
-        for item in items:
-            yield item
-
-
-class _Connection:
-    """One call of StreamFrames."""
-
-    def __init__(self, call: Any) -> None:
-        self.call = call
-        self.opened = False  # the server has answered the opening
-        self.closed = False  # no further message goes over it
-        self.writer: asyncio.Task[None] | None = None
-
-
-class AsyncFrameStream:
-    """Stream of one camera's frames for asyncio. Made by `AsyncClient.stream()`; methods and errors are those of
-    `FrameStream`.
-
-    `async with` opens it and, at its end, cancels it unless it was received to its end.
-    """
-
-    def __init__(
-        self,
-        method: Any,
-        metadata: tuple[tuple[str, str], ...],
-        options: StreamOptions,
-        reconnect: Reconnect,
-        on_event: Callable[[StreamEvent], None] | None,
-        timeout: float | None,
-    ) -> None:
-        """Use `AsyncClient.stream()`."""
-        self._method = method
-        self._metadata = metadata
-        self._on_event = on_event
-        self._timeout = timeout
-        self._session = Session(options, reconnect)
-        self._changed = asyncio.Condition()
-        self._slot: Request | None = None  # the next message for the server
-        self._connection: _Connection | None = None
-        self._reader: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> AsyncFrameStream:
-        """Opens the stream, and waits for the server's answer."""
-        connection = await self._connect(self._session.begin(self._timeout))
-        if connection is None:
-            raise self._session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
-        self._reader = asyncio.create_task(self._read_all(connection))
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Closes the stream."""
-        await self.close()
-
-    @property
-    def opened(self) -> StreamOpened:
-        """As `FrameStream.opened`."""
-        assert self._session.opened is not None, "the stream is opened by `async with`"
-        return self._session.opened
-
-    @property
-    def going_away(self) -> bool:
-        """As `FrameStream.going_away`."""
-        return self._session.going_away
-
-    # -- sending -------------------------------------------------------------------------------------------------------
-
-    async def send(self, image: Image | Frame) -> None:
-        """As `FrameStream.send`."""
-        await self._put(self._session.frame_request(image))
-
-    async def reopen(self, options: StreamOptions) -> None:
-        """As `FrameStream.reopen`."""
-        await self._put(Request(options.request(), options))
-
-    async def close_send(self) -> None:
-        """As `FrameStream.close_send`."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._slot is None or self._over())
-            self._session.send_closed = True
-            # It may wait for a server that cannot be reached, and would have nothing to do.
-            if self._connection is not None and not self._connection.opened:
-                self._connection.call.cancel()
-            self._changed.notify_all()
-
-    async def _put(self, request: Request) -> None:
-        session = self._session
-        async with self._changed:
-            if session.send_closed:
-                raise ValueError("no frame can be sent after close_send()")
-            await self._changed.wait_for(lambda: self._takes(request) or self._over())
-            if self._over():
-                raise session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
-            if request.error is not None:
-                session.sent(request)
-            else:
-                self._slot = request
-            self._changed.notify_all()
-
-    def _takes(self, request: Request) -> bool:
-        # The frames before a frame that cannot be sent have been sent when the slot is empty.
-        return self._slot is None and (request.error is None or self._session.has_place_for_failed())
-
-    def _over(self) -> bool:
-        return self._session.finished or self._session.cancelled
-
-    # -- receiving -----------------------------------------------------------------------------------------------------
-
-    async def receive(self) -> FrameResult | None:
-        """As `FrameStream.receive`."""
-        session = self._session
-        while True:
-            async with self._changed:
-                await self._changed.wait_for(lambda: session.deliveries or session.finished)
-                if not session.deliveries:
-                    if session.error is not None:
-                        raise session.error
-                    return None
-                delivery = session.deliveries.popleft()
-                self._changed.notify_all()
-            if isinstance(delivery, FrameResult):
-                return delivery
-            if self._on_event is not None:
-                self._on_event(delivery)
-
-    async def __aiter__(self) -> AsyncIterator[FrameResult]:
-        """The results until the stream ends."""
-        while (result := await self.receive()) is not None:
-            yield result
-
-    async def run(self, frames: Iterable[Image | Frame] | AsyncIterable[Image | Frame]) -> AsyncIterator[FrameResult]:
-        """Sends all frames from a task of its own, and yields their results. `frames` may be asynchronous.
-
-        An error of `frames` is raised here, after the results of the frames before it. An iteration that is given up
-        cancels the stream.
-        """
-
-        async def feed() -> None:
-            try:
-                async for frame in _each(frames):
-                    await self.send(frame)
-            except OrbserveError:
-                pass  # receive() raises what has ended the stream
-            finally:
-                await self.close_send()
-
-        feeder = asyncio.create_task(feed())
-        done = False
-        try:
-            async for result in self:
-                yield result
-            done = True
-        finally:
-            if not done:
-                await self.cancel()
-                feeder.cancel()
-        await feeder
-
-    # -- the end -------------------------------------------------------------------------------------------------------
-
-    async def cancel(self) -> None:
-        """As `FrameStream.cancel`."""
-        async with self._changed:
-            if self._session.finished:
-                return
-            self._session.cancelled = True
-            if self._connection is not None:
-                self._connection.call.cancel()
-            self._changed.notify_all()
-
-    async def close(self) -> None:
-        """As `FrameStream.close`."""
-        await self.cancel()
-        if self._reader is not None:
-            await self._reader
-
-    # -- connections ---------------------------------------------------------------------------------------------------
-
-    async def _write_all(self, connection: _Connection) -> None:
-        """Writes messages to a connection, until it is closed or no more follow."""
-        try:
-            while True:
-                async with self._changed:
-                    await self._changed.wait_for(
-                        lambda: connection.closed or self._slot is not None or self._session.send_closed
-                    )
-                    request = self._slot
-                    if connection.closed or request is None:
-                        break
-                    self._slot = None
-                    self._session.sent(request)
-                    self._changed.notify_all()
-                await connection.call.write(request.data)
-            await connection.call.done_writing()
-        except (grpc.RpcError, asyncio.InvalidStateError, asyncio.CancelledError):
-            pass  # the reader learns why the connection has ended
-
-    async def _connect(self, timeout: float | None) -> _Connection | None:
-        """Tries to connect, for `timeout` each time, as long as that makes sense. None: the stream has finished."""
-        session = self._session
-        while True:
-            async with self._changed:
-                with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
-                    stop = self._changed.wait_for(lambda: session.cancelled or session.send_closed)
-                    await asyncio.wait_for(stop, session.wait_before_try())
-                if session.cancelled or session.send_closed:
-                    session.stop_trying()
-                self._changed.notify_all()
-                if session.finished:
-                    return None
-            try:
-                return await self._try(*session.begin_try(timeout))
-            except OrbserveError as error:
-                async with self._changed:
-                    session.try_failed(error)
-                    self._changed.notify_all()
-                    if session.finished:
-                        return None
-
-    async def _try(self, timeout: float | None, wait_for_server: bool) -> _Connection:
-        """Opens a connection and waits for the server's answer."""
-        session = self._session
-        # gRPC connects only while a call waits for it.
-        call = self._method(metadata=self._metadata, wait_for_ready=wait_for_server)
-        connection = self._connection = _Connection(call)
-        try:
-            try:
-                data = await asyncio.wait_for(self._open(connection, session.options.request()), timeout)
-            except (asyncio.TimeoutError, TimeoutError):
-                text = f"the server did not answer the opening of the stream within {timeout:g} s"
-                raise error_of(grpc.StatusCode.DEADLINE_EXCEEDED, text) from None
-            except grpc.RpcError as error:
-                raise from_rpc(error, session.cancelled) from None
-            except asyncio.CancelledError:
-                # gRPC raises it for a call that was cancelled, too, and asyncio for a task that was.
-                if not session.cancelled and not session.send_closed:
-                    raise
-                raise error_of(grpc.StatusCode.CANCELLED, "the stream was cancelled") from None
-            if data is _EOF:
-                raise error_of(grpc.StatusCode.INTERNAL, "the server ended the stream without an answer")
-            async with self._changed:
-                if session.send_closed:  # the call was cancelled
-                    raise CancelledError(grpc.StatusCode.CANCELLED, "no more frames follow")
-                session.connected(data)
-                connection.opened = True
-                self._changed.notify_all()
-        except BaseException:
-            connection.call.cancel()
-            raise
-        connection.writer = asyncio.create_task(self._write_all(connection))
-        return connection
-
-    @staticmethod
-    async def _open(connection: _Connection, opening: bytes) -> Any:
-        with contextlib.suppress(asyncio.InvalidStateError):  # the call has ended already; reading says why
-            await connection.call.write(opening)
-        return await connection.call.read()
-
-    async def _read_all(self, first: _Connection) -> None:
-        """Reads answers, and connects again, until the stream has finished."""
-        connection: _Connection | None = first
-        try:
-            while connection is not None:
-                error = await self._read(connection)
-                connection.call.cancel()
-                async with self._changed:
-                    connection.closed = True
-                    self._session.ended(error)
-                    self._changed.notify_all()
-                if connection.writer is not None:
-                    await connection.writer
-                if self._session.finished:
-                    break
-                connection = await self._connect(self._session.reconnect.try_timeout)
-        finally:
-            async with self._changed:
-                self._session.left()
-                self._changed.notify_all()
-
-    async def _read(self, connection: _Connection) -> OrbserveError | None:
-        """Reads a connection to its end."""
-        session = self._session
-        try:
-            while (data := await connection.call.read()) is not _EOF:
-                async with self._changed:
-                    session.take(data)
-                    if session.going_away and session.reconnect.seconds > 0:
-                        connection.closed = True  # the next frame goes over the next connection
-                    self._changed.notify_all()
-                    await self._changed.wait_for(lambda: len(session.deliveries) < MAX_WAITING or session.cancelled)
-        except grpc.RpcError as error:
-            return from_rpc(error, session.cancelled)
-        except asyncio.CancelledError:
-            if not session.cancelled:
-                raise
-            return error_of(grpc.StatusCode.CANCELLED, "the stream was cancelled")
-        except OrbserveError as error:
-            return error  # the answer is wrong
-        return None

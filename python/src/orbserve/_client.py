@@ -21,8 +21,12 @@ from ._errors import OrbserveError, from_rpc
 from ._features import Features, Matches
 from ._generated import DropPolicy, FrameParameters, MatchOptions, Pipeline, PixelFormat, ServerInfo
 from ._images import Frame, Image, Keypoints
-from ._session import Reconnect, StreamEvent, StreamOptions
+from ._jpeg import JpegEncoder
+from ._reconnect import Reconnect
+from ._results import StreamEvent
+from ._session import Session
 from ._stream import FrameStream
+from ._stream_options import StreamOptions
 
 T = TypeVar("T")
 
@@ -48,6 +52,7 @@ class Client:
         token: str | None = None,
         token_file: Path_ | None = None,
         timeout: float | None = None,
+        keepalive: float = 3.0,
     ) -> None:
         """Prepares a connection. Nothing is sent before the first call.
 
@@ -58,6 +63,9 @@ class Client:
         tls_cert, tls_key: PEM files with the client's certificate and its key without a pass phrase; both or neither.
         token, token_file: the token, or a file with the token in its first line. Only with TLS or on this machine.
         timeout: longest time of a call, or of the opening of a stream, seconds. None: no limit.
+        keepalive: seconds within which a connection that is cut without a sign is found lost while a call or a stream
+            is open, from 1.5. A third of it without a byte from the server, and the client asks (gRPC's keepalive);
+            three fifths without an answer, and the connection is closed.
 
         ValueError for arguments that contradict each other, OSError for files that cannot be read.
         """
@@ -69,6 +77,7 @@ class Client:
             tls_key=tls_key,
             token=token,
             token_file=token_file,
+            keepalive=keepalive,
         )
         if target.credentials is None:
             self._channel = grpc.insecure_channel(address, target.options)
@@ -296,7 +305,7 @@ class Client:
 
     def stream(
         self,
-        pipeline: Pipeline | str = "orb",
+        pipeline: Pipeline | str | None = None,
         *,
         drop_policy: DropPolicy | str = DropPolicy.BLOCK,
         deadline_ms: int = 0,
@@ -307,17 +316,22 @@ class Client:
         omit_features: bool = False,
         keyframe_every: int = 0,
         keyframe_lost_percent: int = 0,
+        waiting_frames: int = 1,
+        jpeg_age: float | None = None,
         reconnect: Reconnect | float = 0,
         on_event: Callable[[StreamEvent], None] | None = None,
         timeout: float | None = None,
     ) -> FrameStream:
         """Opens a stream of one camera's frames, and waits for the server's answer.
 
-        pipeline: of every frame. With `track` it needs a pyramid of factor 2, as "vio" has.
-        drop_policy: frames that survive when the server is too slow: "block" (all), "newest" or "oldest".
-        deadline_ms: most milliseconds from a frame's arrival to its answer, which is DeadlineExceededError from then
-        on; 0 = none.
-        match_previous: match each frame against the last one before it that did not fail.
+        pipeline: of every frame. None: "orb", or with `track` a preset that tracks. A pipeline that tracks has a
+            pyramid of factor 2, as "vio" has.
+        drop_policy: frames that survive when server or link are too slow: "block" (all: `send()` waits), "newest" or
+            "oldest" (`send()` returns at once).
+        deadline_ms: most milliseconds from a frame's capture (`Frame.capture_time`, else `send()`) to the arrival of
+            its result, which is DeadlineExceededError from then on; 0 = none. The frame takes the time along that is
+            left when it is written, and is not sent without any.
+        match_previous: match each frame against the last one before it that did not fail. Not with `omit_features`.
         match_keyframe: match each frame against the last keyframe before it.
         references: names of references to match each frame against, at most 16.
         track: keep tracks.
@@ -325,6 +339,9 @@ class Client:
         keyframe_every: one frame in so many becomes a keyframe; 0 = no such rule.
         keyframe_lost_percent: a frame becomes a keyframe when more than this share of the last one's tracks has ended,
             1..99; 0 = no such rule.
+        waiting_frames: with "newest" and "oldest", most frames that wait here for the link, or for a connection.
+        jpeg_age: seconds: frames that are arrays are sent as JPEG files, with a quality of 20 to 95 that keeps the age
+            of results near this. None: as they are. Needs OpenCV or Pillow; ImportError without.
         reconnect: how to connect, and to connect again after a loss, or for how many seconds to try; 0: one try, and
             the loss ends the stream.
         on_event: called by `receive()` between the results that an event separates. It must not call the stream,
@@ -344,11 +361,11 @@ class Client:
             keyframe_every=keyframe_every,
             keyframe_lost_percent=keyframe_lost_percent,
         )
+        jpeg = None if jpeg_age is None else JpegEncoder(jpeg_age)
         stream = FrameStream(
             self._channel.stream_stream(_calls.STREAM_METHOD, None, None),
             self._target.metadata,
-            options,
-            Reconnect.of(reconnect),
+            Session(options, Reconnect.of(reconnect), waiting_frames, jpeg),
             on_event,
             self._timeout if timeout is None else timeout,
         )

@@ -23,13 +23,19 @@ _LONGEST_RETRY = 5.0  # seconds between two tries, unless the server asks for mo
 # Longest time of one attempt to connect, with the TLS handshake: gRPC takes it from `min_reconnect_backoff_ms`. A host
 # that does not answer is asked again after it; a slow link has to connect within it.
 _CONNECT_TIMEOUT_MS = 5_000
+# Servers of this project allow a question every half a second.
+_LEAST_KEEPALIVE, _MOST_KEEPALIVE = 1.5, 86_400.0
 _CHANNEL_OPTIONS: list[tuple[str, int]] = [
     # Answers may be larger than the 4 MiB that gRPC takes by default.
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # With these a robot behind Wi-Fi learns within 30 seconds that its server is gone.
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
+    # An idle stream is asked for, too. By default gRPC pauses after two questions without a frame between them.
+    ("grpc.http2.max_pings_without_data", 0),
+    # gRPC would measure the path by pings of its own. They wait behind frames that are sent, and no other is sent while
+    # one is under way: a slow link would look like a cut, and a cut would not be seen. Answers of this size are taken
+    # at once instead.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 4 << 20),
     # A server that was restarted is found again within a second. gRPC's own longest wait is two minutes. It makes each
     # wait up to a fifth longer or shorter, which spreads the robots.
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -47,8 +53,8 @@ class Target:
     address: str
     credentials: grpc.ChannelCredentials | None
     metadata: tuple[tuple[str, str], ...]
-
-    options = _CHANNEL_OPTIONS
+    options: list[tuple[str, int]]
+    """Of the channel."""
 
 
 def make_target(
@@ -60,9 +66,11 @@ def make_target(
     tls_key: Path_ | None,
     token: str | None,
     token_file: Path_ | None,
+    keepalive: float,
 ) -> Target:
     """Checks the arguments of a client and reads the files."""
     _check_address(address)
+    options = _CHANNEL_OPTIONS + _keepalive_options(keepalive)
     if (tls_cert is None) != (tls_key is None):
         raise ValueError("tls_cert and tls_key belong together: give both or neither")
     if tls_cert is not None and tls_ca is None:
@@ -92,7 +100,21 @@ def make_target(
                 f"a token is sent over TLS, Unix sockets and the loopback only; got {address} without tls_ca"
             )
         metadata.append(("authorization", f"Bearer {token}"))
-    return Target(address, credentials, tuple(metadata))
+    return Target(address, credentials, tuple(metadata), options)
+
+
+def _keepalive_options(seconds: float) -> list[tuple[str, int]]:
+    """Options with which gRPC finds a connection lost within `seconds`. ValueError below what servers allow."""
+    if isinstance(seconds, str) or not _LEAST_KEEPALIVE <= float(seconds) <= _MOST_KEEPALIVE:  # NaN fails, too
+        raise ValueError(f"keepalive must be {_LEAST_KEEPALIVE:g} to {_MOST_KEEPALIVE:g} seconds; got {seconds!r}")
+    # The rest of the time is for a busy machine. gRPC sets TCP_USER_TIMEOUT to the second time, which ends a connection
+    # whose bytes are not acknowledged. The third one ends that to a proxy which acknowledges them and answers nothing.
+    answer_ms = int(seconds * 0.6 * 1000)
+    return [
+        ("grpc.keepalive_time_ms", int(seconds / 3 * 1000)),
+        ("grpc.keepalive_timeout_ms", answer_ms),
+        ("grpc.http2.ping_timeout_ms", answer_ms),
+    ]
 
 
 def _check_text(name: str, text: str, first: str, max_bytes: int, secret: bool = False) -> None:

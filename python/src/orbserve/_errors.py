@@ -145,6 +145,10 @@ def from_rpc(error: Any, cancelled: bool = False) -> OrbserveError:
                 found = from_entry(entry)
                 if found is not None:
                     return found
+    if code == grpc.StatusCode.UNAVAILABLE and ("ping timeout" in text.lower() or "keepalive" in text.lower()):
+        text += (
+            "; nothing came from the server for `keepalive` seconds: the connection is cut, or a message took longer"
+        )
     if code == grpc.StatusCode.CANCELLED and not cancelled:
         return error_of(grpc.StatusCode.UNAVAILABLE, f"the server is going away: {text}")
     return error_of(code, text)

@@ -120,13 +120,16 @@ class Frame:
     """Number of the frame, 0..2^64-1; returned unchanged. None: 0; on a stream, the number of frames sent before."""
 
     timestamp_ns: int = 0
-    """Time of the frame in nanoseconds; returned unchanged."""
+    """Time of the frame in nanoseconds of any clock; returned unchanged, and used for nothing."""
 
     deadline_ms: int = 0
-    """Streams only: most milliseconds from the frame's arrival to its answer; 0 = the stream's."""
+    """Streams only: most milliseconds from `capture_time` to the arrival of the result; 0 = the stream's."""
 
     keyframe: bool = False
     """Streams only: this frame becomes the stream's keyframe."""
+
+    capture_time: float | None = None
+    """Streams only: `time.monotonic()` when the frame was captured, from which its age runs. None: when it is sent."""
 
 
 def frame_parts(image: Image | Frame, sequence: int = 0) -> tuple[list[Bytes], SentFrame]:
@@ -181,7 +184,8 @@ def _set_pixels(message: Any, image: Image, format: PixelFormat | str | None) ->
     raise ValueError(f"{name}not a JPEG, PNG, binary PGM or binary PPM file; it begins with {start!r}")
 
 
-def _set_array(message: Any, array: npt.NDArray[Any], format: PixelFormat | str | None) -> Bytes:
+def pixel_format(array: npt.NDArray[Any], format: PixelFormat | str | None) -> PixelFormat:
+    """The format of an array's pixels. `format`: as given. TypeError, ValueError for an array that is no image."""
     if array.dtype != np.uint8:
         raise TypeError(f"an image must be an array of uint8; got {array.dtype}")
     if isinstance(format, str):
@@ -197,11 +201,16 @@ def _set_array(message: Any, array: npt.NDArray[Any], format: PixelFormat | str 
         raise ValueError(
             f"an image of format {format.name} has {_CHANNELS[format]} channels; got the shape {array.shape}"
         )
+    if format in (PixelFormat.NV12, PixelFormat.I420) and array.shape[0] % 3 != 0:
+        raise ValueError(f"an image of format {format.name} has the shape (H * 3 / 2, W); got {array.shape}")
+    return format
+
+
+def _set_array(message: Any, array: npt.NDArray[Any], format: PixelFormat | str | None) -> Bytes:
+    format = pixel_format(array, format)
     height = array.shape[0]
     if format in (PixelFormat.NV12, PixelFormat.I420):
         # The chroma planes stand below the Y plane, as OpenCV has them; only Y is sent.
-        if height % 3 != 0:
-            raise ValueError(f"an image of format {format.name} has the shape (H * 3 / 2, W); got {array.shape}")
         height = height * 2 // 3
     message.format = format
     message.width_px = array.shape[1]

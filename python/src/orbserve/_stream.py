@@ -5,16 +5,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
 import grpc
 
+from . import _outbox
 from ._errors import CancelledError, OrbserveError, error_of, from_rpc
 from ._generated import StreamOpened
 from ._images import Frame, Image
-from ._session import MAX_WAITING, FrameResult, Reconnect, Request, Session, StreamEvent, StreamOptions
+from ._outbox import Request
+from ._results import FrameResult, StreamEvent
+from ._session import Session, StreamLink
+from ._stream_options import StreamOptions
 
 
 class _Connection:
@@ -29,16 +34,14 @@ class FrameStream:
     """Stream of one camera's frames: frames in, exactly one result for each frame out, in the order of the frames.
 
     Made by `Client.stream()`. One thread sends and one receives, or `run()` does both. A single thread may do both by
-    itself if it leaves fewer than `opened.max_in_flight` frames unanswered. Use it in a `with` statement, or call
-    `close()`.
+    itself with `try_send()` and `poll()`. Use it in a `with` statement, or call `close()`.
     """
 
     def __init__(
         self,
         method: Any,
         metadata: tuple[tuple[str, str], ...],
-        options: StreamOptions,
-        reconnect: Reconnect,
+        session: Session,
         on_event: Callable[[StreamEvent], None] | None,
         timeout: float | None,
     ) -> None:
@@ -46,12 +49,11 @@ class FrameStream:
         self._method = method
         self._metadata = metadata
         self._on_event = on_event
-        self._session = Session(options, reconnect)
-        # Guards the session, the slot and the connection's flag.
+        self._session = session
+        # Guards the session and the connection's flags.
         self._changed = threading.Condition()
-        self._slot: Request | None = None  # the next message for the server
         self._connection: _Connection | None = None  # the latest one, perhaps not open yet
-        connection = self._connect(self._session.begin(timeout))
+        connection = self._connect(session.open(timeout))
         if connection is None:
             raise self._session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
         self._reader = threading.Thread(target=self._read_all, args=(connection,), name="orbserve stream", daemon=True)
@@ -80,10 +82,24 @@ class FrameStream:
         """The server has said that it is about to stop, and the stream has not gone over to another one yet."""
         return self._session.going_away
 
+    @property
+    def link(self) -> StreamLink:
+        """State of the way to the server, and frames that the client has given up."""
+        with self._changed:
+            return self._session.link
+
+    @property
+    def finished(self) -> bool:
+        """The stream has ended, and all of its results were received."""
+        with self._changed:
+            return self._session.finished and not self._session.deliveries
+
     # -- the sending thread --------------------------------------------------------------------------------------------
 
     def send(self, image: Image | Frame) -> None:
-        """Sends a frame. Waits while the server holds the stream back, or while the stream connects again.
+        """Sends a frame. With BLOCK it waits while the server holds the stream back, or the stream connects again. With
+        NEWEST and OLDEST it returns at once, and a frame that has to go is dropped, here or on the server; only a
+        caller who leaves thousands of results waits.
 
         A frame that cannot be sent, such as an array of floats or a path without a file, fails alone: its result has an
         InvalidInputError without a reason, whose `__cause__` is what went wrong, and the stream goes on.
@@ -92,42 +108,41 @@ class FrameStream:
         """
         self._put(self._session.frame_request(image))
 
+    def try_send(self, image: Image | Frame) -> bool:
+        """As `send()`, but it does not wait. False: the frame was not taken, as `send()` would have to wait."""
+        with self._changed:
+            if self._session.is_full():
+                return False
+        if self._put(self._session.frame_request(image), waits=False):
+            return True
+        self._session.take_back()
+        return False
+
     def reopen(self, options: StreamOptions) -> None:
         """Changes the options of all frames that are sent later. A server that refuses them ends the stream."""
-        self._put(Request(options.request(), options))
+        self._put(_outbox.opening(options))
 
     def close_send(self) -> None:
-        """Tells the server that no more frames follow."""
+        """Tells the server that no more frames follow. A frame that waits is still sent."""
         with self._changed:
-            # A waiting frame belongs to the stream, whichever connection it goes over.
-            self._changed.wait_for(lambda: self._slot is None or self._over())
             self._session.send_closed = True
-            connection = self._connection
-            # It may wait for a server that cannot be reached, and would have nothing to do.
-            if connection is not None and not connection.opened:
-                connection.call.cancel()
+            self._stop_needless_try()
             self._changed.notify_all()
 
-    def _put(self, request: Request) -> None:
+    def _put(self, request: Request, waits: bool = True) -> bool:
         session = self._session
         with self._changed:
-            if session.send_closed:
-                raise ValueError("no frame can be sent after close_send()")
-            self._changed.wait_for(lambda: self._takes(request) or self._over())
-            if self._over():
-                raise session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
-            if request.error is not None:
-                session.sent(request)
-            else:
-                self._slot = request
-            self._changed.notify_all()
-
-    def _takes(self, request: Request) -> bool:
-        # The frames before a frame that cannot be sent have been sent when the slot is empty.
-        return self._slot is None and (request.error is None or self._session.has_place_for_failed())
-
-    def _over(self) -> bool:
-        return self._session.finished or self._session.cancelled
+            while True:
+                if session.send_closed:
+                    raise ValueError("no frame can be sent after close_send()")
+                if session.finished or session.cancelled:
+                    raise session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
+                if session.offer(request):
+                    self._changed.notify_all()
+                    return True
+                if not waits:
+                    return False
+                self._changed.wait(session.until_expiry(request))
 
     # -- the receiving thread ------------------------------------------------------------------------------------------
 
@@ -137,15 +152,31 @@ class FrameStream:
 
         A frame that failed has its `error` set, and the stream goes on. Raises the error that has ended the stream.
         """
+        return self._next(None)
+
+    def poll(self, timeout: float = 0.0) -> FrameResult | None:
+        """As `receive()`, but it waits for `timeout` seconds at most. None: there is no result yet, or `finished`."""
+        return self._next(time.monotonic() + timeout)
+
+    def _next(self, end: float | None) -> FrameResult | None:
+        """The next result; None: there is none until `end`, a time of the steady clock, or at all."""
         session = self._session
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: session.deliveries or session.finished)
+                while not session.deliveries and not session.finished:
+                    if session.expire():
+                        self._stop_needless_try()
+                        self._changed.notify_all()
+                        continue
+                    left = None if end is None else end - time.monotonic()
+                    if left is not None and left <= 0:
+                        return None
+                    self._changed.wait(_sooner(left, session.until_expiry()))
                 if not session.deliveries:
                     if session.error is not None:
                         raise session.error
                     return None
-                delivery = session.deliveries.popleft()
+                delivery = session.deliver()
                 self._changed.notify_all()
             if isinstance(delivery, FrameResult):
                 return delivery
@@ -213,21 +244,21 @@ class FrameStream:
         Frames wait for the answer to the opening: one that a refused connection had taken would be lost.
         """
         yield opening
+        session = self._session
         while True:
             with self._changed:
-                self._changed.wait_for(
-                    lambda: (
-                        connection.closed
-                        or (connection.opened and (self._slot is not None or self._session.send_closed))
-                    )
-                )
-                request = self._slot
-                if connection.closed or request is None:
-                    return
-                self._slot = None
-                self._session.sent(request)
-                self._changed.notify_all()
-            yield request.data
+                while True:
+                    if connection.closed:
+                        return
+                    if connection.opened:
+                        message = session.next_message()
+                        if message is not None:
+                            self._changed.notify_all()
+                            break
+                        if session.nothing_follows():
+                            return
+                    self._changed.wait()
+            yield message
 
     # -- the reader's thread -------------------------------------------------------------------------------------------
 
@@ -236,14 +267,14 @@ class FrameStream:
         session = self._session
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: session.cancelled or session.send_closed, session.wait_before_try())
-                if session.cancelled or session.send_closed:
+                self._changed.wait_for(session.is_left, session.tries.wait())
+                if session.is_left():
                     session.stop_trying()
                 self._changed.notify_all()
                 if session.finished:
                     return None
             try:
-                return self._try(*session.begin_try(timeout))
+                return self._try(*session.tries.begin(timeout))
             except OrbserveError as error:
                 with self._changed:
                     session.try_failed(error)
@@ -274,8 +305,8 @@ class FrameStream:
         try:
             if timer is not None:
                 timer.start()
-            if session.cancelled or session.send_closed:  # before the call was there to be cancelled
-                connection.call.cancel()
+            with self._changed:
+                self._stop_needless_try()  # it was needless before the call was there to be cancelled
             try:
                 data = next(connection.call)
             except StopIteration:
@@ -286,7 +317,7 @@ class FrameStream:
                     raise error_of(grpc.StatusCode.DEADLINE_EXCEEDED, text) from None
                 raise from_rpc(error, session.cancelled) from None
             with self._changed:
-                if session.send_closed:  # the call was cancelled
+                if session.is_left():  # the call was cancelled
                     raise CancelledError(grpc.StatusCode.CANCELLED, "no more frames follow")
                 session.connected(data)
                 connection.opened = True
@@ -298,6 +329,14 @@ class FrameStream:
             if timer is not None:
                 timer.cancel()
         return connection
+
+    def _stop_needless_try(self) -> None:
+        """Cancels a connection that is not open yet, perhaps to a server that cannot be reached, if no frame is left to
+        be sent over it.
+        """
+        connection = self._connection
+        if connection is not None and not connection.opened and self._session.is_left():
+            connection.call.cancel()
 
     def _leave(self, connection: _Connection) -> None:
         with self._changed:
@@ -331,9 +370,16 @@ class FrameStream:
                     if session.going_away and session.reconnect.seconds > 0:
                         connection.closed = True  # the next frame goes over the next connection
                     self._changed.notify_all()
-                    self._changed.wait_for(lambda: len(session.deliveries) < MAX_WAITING or session.cancelled)
+                    self._changed.wait_for(lambda: session.may_read() or session.cancelled)
         except grpc.RpcError as error:
             return from_rpc(error, session.cancelled)
         except OrbserveError as error:
             return error  # the answer is wrong
         return None
+
+
+def _sooner(one: float | None, other: float | None) -> float | None:
+    """The shorter one of two times to wait; None: no limit."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
