@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extracts the features of every image of a ROS bag: ROS 1, ROS 2 with SQLite, or MCAP.
+"""Extracts the features, or follows the tracks, of the images of a ROS bag: ROS 1, ROS 2 with SQLite, or MCAP.
 
     bag.py drive.mcap /camera/image_raw --out features --max-features 2000
-    bag.py recording/ /camera/image_raw/compressed --out features
+    bag.py recording/ /camera/image_raw/compressed --out features --preset orb-slam
+    bag.py drive.mcap /camera/image_raw --tracks tracks.csv
 
-One NPZ file for each message, named by its time in nanoseconds. Needs rosbags. Without --server a local server is used,
-or started.
+One NPZ file for each message, named by its time in nanoseconds; tracks as lines of one CSV file. Needs rosbags. Without
+--server a local server is used, or started.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,13 @@ ENCODINGS = {
     "8UC3": (3, "bgr"),
     "rgb8": (3, "rgb"),
     "bgra8": (4, "bgra"),
+    "8UC4": (4, "bgra"),
+    "rgba8": (4, "rgb"),  # of which three are taken
     "yuv422_yuy2": (2, "yuyv"),
+    "yuyv": (2, "yuyv"),
+    "nv12": (1, "nv12"),
+    "nv21": (1, "nv12"),  # the same grey
+    "i420": (1, "i420"),
 }
 
 
@@ -40,8 +49,10 @@ def frame_of(message: Any, time_ns: int) -> orbserve.Frame:
     if message.encoding not in ENCODINGS:
         raise ValueError(f"encoding {message.encoding!r} is not read; known are {', '.join(ENCODINGS)}")
     channels, name = ENCODINGS[message.encoding]
-    rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
-    pixels = rows[:, : message.width * channels].reshape(message.height, message.width, channels)
+    rows = np.asarray(message.data, np.uint8).reshape(-1, message.step)
+    pixels = rows[:, : message.width * channels].reshape(len(rows), message.width, channels)
+    if message.encoding == "rgba8":
+        pixels = pixels[:, :, :3]
     return orbserve.Frame(pixels, format=name, timestamp_ns=time_ns)
 
 
@@ -59,22 +70,70 @@ def frames_of(bag: Path, topic: str) -> Iterator[orbserve.Frame]:
             yield frame_of(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
 
 
+def pipeline_of(arguments: argparse.Namespace) -> orbserve.Pipeline:
+    """The pipeline of the command line; otherwise the preset that the library would take."""
+    if arguments.pipeline is not None:
+        pipeline = orbserve.Pipeline.load(arguments.pipeline)
+    else:
+        default = orbserve.StreamOptions(track=arguments.tracks is not None).pipeline
+        pipeline = orbserve.PRESETS[arguments.preset or str(default)]()
+    if arguments.max_features is None:
+        return pipeline
+    return dataclasses.replace(pipeline, max_features=arguments.max_features)
+
+
+def write_tracks(
+    client: orbserve.Client,
+    pipeline: orbserve.Pipeline,
+    frames: Iterator[orbserve.Frame],
+    arguments: argparse.Namespace,
+) -> int:
+    """Writes the tracks of all frames, and their features if they are wanted. Returns the number of frames."""
+    count = 0
+    with open(arguments.tracks, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["timestamp_ns", "track", "x", "y", "age_frames", "residual"])
+        with client.stream(pipeline, track=True, omit_features=arguments.out is None) as stream:
+            for result in stream.run(frames):
+                count += 1
+                if result.error is not None:
+                    print(f"{result.timestamp_ns}: {result.error}")
+                    continue
+                tracks = result.tracks
+                columns = (tracks.id, *tracks.xy.T, tracks.age_frames, tracks.residual)
+                writer.writerows((result.timestamp_ns, *row) for row in zip(*columns, strict=True))
+                if result.features is not None:
+                    result.features.save(arguments.out / f"{result.timestamp_ns}.npz")
+    return count
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bag", type=Path, help="bag: a file, or a folder with metadata.yaml")
     parser.add_argument("topic", help="topic with images")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the NPZ files")
-    parser.add_argument("--max-features", type=int, default=1000, help="wanted number of features (%(default)s)")
+    parser.add_argument("--out", type=Path, help="folder of the NPZ files")
+    parser.add_argument("--tracks", type=Path, help="CSV file of the tracks")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--preset", choices=sorted(orbserve.PRESETS), help="default: orb, or one that tracks")
+    chosen.add_argument("--pipeline", type=Path, help="file of a pipeline, as that of `orbserve --pipeline`")
+    parser.add_argument("--max-features", type=int, help="wanted number of features; default: the preset's")
     parser.add_argument("--server", help="address of a server; default: a local one")
     arguments = parser.parse_args()
+    if arguments.out is None and arguments.tracks is None:
+        parser.error("--out or --tracks is missing")
 
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    pipeline = orbserve.Orb(max_features=arguments.max_features)
-    count = 0
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    pipeline = pipeline_of(arguments)
+    frames = frames_of(arguments.bag, arguments.topic)
     with orbserve.Client(arguments.server) if arguments.server else orbserve.local() as client:
-        for features in client.extract_many(frames_of(arguments.bag, arguments.topic), pipeline):
-            features.save(arguments.out / f"{features.timestamp_ns}.npz")
-            count += 1
+        if arguments.tracks is not None:
+            count = write_tracks(client, pipeline, frames, arguments)
+        else:
+            count = 0
+            for features in client.extract_many(frames, pipeline):
+                features.save(arguments.out / f"{features.timestamp_ns}.npz")
+                count += 1
     print(f"{count} images of {arguments.topic}")
 
 

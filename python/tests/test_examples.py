@@ -126,7 +126,8 @@ def test_features_of_a_bag_are_those_of_the_folder(
     names = sorted(photos.iterdir())
     bag = tmp_path / ("a.bag" if storage == "ros1" else "a")
     write_bag(bag, names, storage)
-    assert "20 images" in run("bag.py", bag, "/camera/image_raw", "--out", tmp_path / "bag", server=server)
+    options = ("--out", tmp_path / "bag", "--max-features", "1000")
+    assert "20 images" in run("bag.py", bag, "/camera/image_raw", *options, server=server)
     subprocess.run(
         [program, "extract", "--quiet", "--max-features", "1000", "--out", str(tmp_path / "folder"), str(photos)],
         check=True,
@@ -134,6 +135,33 @@ def test_features_of_a_bag_are_those_of_the_folder(
     for i, name in enumerate(names):
         expected = (tmp_path / "folder" / f"{name.name}.npz").read_bytes()
         assert (tmp_path / "bag" / f"{5_000_000_000 + i}.npz").read_bytes() == expected
+
+
+def test_tracks_of_a_bag(server: Server, client: orbserve.Client, photos: Path, tmp_path: Path) -> None:
+    need("rosbags", "cv2")
+    names = sorted(photos.iterdir())
+    write_bag(tmp_path / "a", names, "mcap")
+    options = ("--tracks", tmp_path / "t.csv", "--out", tmp_path / "f", "--preset", "vio", "--max-features", "50")
+    assert "20 images" in run("bag.py", tmp_path / "a", "/camera/image_raw", *options, server=server)
+    lines = [line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines()]
+    assert lines[0] == ["timestamp_ns", "track", "x", "y", "age_frames", "residual"]
+    with client.stream(orbserve.Vio(max_features=50), track=True) as stream:
+        results = list(stream.run(names))
+    rows = [
+        [5_000_000_000 + i, *row]
+        for i, r in enumerate(results)
+        for row in zip(r.tracks.id, *r.tracks.xy.T, r.tracks.age_frames, r.tracks.residual, strict=True)
+    ]
+    assert np.array_equal(np.array(lines[1:], np.float64).astype(np.float32), np.array(rows, np.float32))
+    last = orbserve.Features.load(tmp_path / "f" / "5000000019.npz")
+    assert results[-1].features is not None
+    assert np.array_equal(last.xy, results[-1].features.xy)
+
+
+def test_a_bag_needs_something_to_write(photos: Path, tmp_path: Path) -> None:
+    need("rosbags")
+    with pytest.raises(AssertionError, match="--out or --tracks is missing"):
+        run("bag.py", tmp_path, "/camera/image_raw")
 
 
 def test_a_topic_that_is_not_there_is_named(server: Server, photos: Path, tmp_path: Path) -> None:
