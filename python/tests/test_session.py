@@ -18,6 +18,7 @@ from orbserve._outbox import opening
 from orbserve._session import MAX_UNREAD, Session
 
 IMAGE = np.zeros((48, 64), np.uint8)
+LARGE = np.zeros((480, 640), np.uint8)
 
 
 class Clock:
@@ -33,11 +34,12 @@ class Clock:
 class Peer:
     """A session and the server that it talks to."""
 
-    def __init__(self, waiting_frames: int = 1, **options: Any) -> None:
+    def __init__(self, waiting_frames: int = 1, is_slow: bool = False, **options: Any) -> None:
         self.clock = Clock()
         self.session = Session(StreamOptions(**options), Reconnect(30), waiting_frames, clock=self.clock)
         self.session.open(None)
         self.connect()
+        self.session._outbox.is_slow = is_slow  # a link that is known not to be slow bounds no frames of BLOCK
 
     def connect(self) -> None:
         self.session.tries.begin(None)
@@ -243,24 +245,55 @@ def test_as_many_frames_wait_as_there_are_places() -> None:
 @pytest.mark.parametrize("policy", ["newest", "oldest"])
 def test_a_live_stream_has_only_as_much_on_its_way_as_the_link_holds(policy: str) -> None:
     peer = Peer(drop_policy=policy)
-    written = []
     for _ in range(4):
         peer.send()
-        written += [f.sequence for f in peer.written()]
-    assert written == [0, 1]
+    (frame,) = peer.written()
+    assert peer.session.link.in_flight == peer.session.link.window == 1
+    peer.send()
+    assert peer.written() == []
+    peer.answer(frame.sequence)
+    (frame,) = peer.written()
+    peer.send()
+    assert len(peer.written()) == 1  # it is known to be fast by now
     assert peer.session.link.in_flight == peer.session.link.window == 2
-    peer.answer(0)
-    assert [f.sequence for f in peer.written()] == [3 if policy == "newest" else 2]
 
 
 def test_block_drops_nothing_and_leaves_the_bound_to_the_server() -> None:
-    peer = Peer(drop_policy="block")
-    for n in range(50):
-        assert peer.send()
-        assert [f.sequence for f in peer.written()] == [n]
-    assert peer.send()
+    peer = Peer(is_slow=True, drop_policy="block")
+    assert peer.send(LARGE)
+    assert len(peer.written()) == 1
+    assert peer.send(LARGE)
     assert peer.session.is_full()
-    assert not peer.session.offer(peer.session.frame_request(IMAGE))
+    assert not peer.session.offer(peer.session.frame_request(LARGE))
+    assert peer.written() == []  # the first one goes alone
+    peer.answer(0)
+    assert len(peer.written()) == 1
+    for _ in range(50):
+        assert peer.send(LARGE)
+        assert len(peer.written()) == 1
+
+
+def test_block_has_no_more_on_its_way_than_a_slow_link_holds() -> None:
+    """And a slow server is no slow link."""
+    for server_time, bound in ((0.01, 1), (0.5, 5)):
+        peer = Peer(is_slow=True, drop_policy="block")
+        peer.send(LARGE)
+        peer.written()
+        peer.clock.now += 1.2
+        peer.answer(0, timings={"total_ns": int(server_time * 1e9)})
+        written = 0
+        for _ in range(5):
+            peer.send(LARGE)
+            written += len(peer.written())
+        assert written == bound
+
+
+def test_small_frames_are_no_load_for_a_slow_link() -> None:
+    peer = Peer(is_slow=True, drop_policy="block")
+    written = 0
+    while peer.send():
+        written += len(peer.written())
+    assert 20 < written < 50  # of 3 KiB
 
 
 def test_frames_wait_for_the_next_connection() -> None:

@@ -25,11 +25,17 @@ def reasons(results: list[FrameResult]) -> list[tuple[int, str]]:
     return [(r.sequence, "" if r.error is None else r.error.reason) for r in results]
 
 
+def wait_for_answer(stream: EitherStream) -> None:
+    while stream.stream.link.delay is None:
+        time.sleep(0.01)
+
+
 @BOTH
 @pytest.mark.parametrize("policy", ["newest", "oldest"])
 def test_a_live_stream_sends_on_without_a_connection(own_server: Server, policy: str, asynchronous: bool) -> None:
     with EitherStream(asynchronous, own_server.address, drop_policy=policy) as stream:
         stream.send(IMAGE)
+        wait_for_answer(stream)
         own_server.end(signal.SIGKILL)
         assert stream.lost.wait(30)
         for _ in range(5):
@@ -83,8 +89,10 @@ def test_a_frame_grows_too_old_without_a_connection(own_server: Server, policy: 
 def test_a_result_that_was_long_on_its_way_is_late(server: Server, asynchronous: bool) -> None:
     with Relay(server.address, delay_down=1.0) as relay:
         with EitherStream(asynchronous, relay.address) as stream:
-            for deadline_ms in (0, 900, 60_000):
-                stream.send(Frame(IMAGE, deadline_ms=deadline_ms))
+            stream.send(IMAGE)
+            wait_for_answer(stream)  # frames behind it do not wait for it here
+            stream.send(Frame(IMAGE, deadline_ms=900))
+            stream.send(Frame(IMAGE, deadline_ms=60_000))
             good, late, good_too = stream.finish()
             link = stream.stream.link
     assert good.error is None
@@ -140,6 +148,19 @@ def test_a_silent_cut_is_noticed(server: Server, idle: bool, asynchronous: bool)
     assert lost == list(stream.events[0].lost_sequences)
     assert bool(lost) != idle
     assert results[-1].error is None
+
+
+@BOTH
+def test_a_slow_link_is_not_taken_for_a_cut(server: Server, asynchronous: bool) -> None:
+    """Each frame is on its way for longer than the silence after which gRPC asks."""
+    image = make_image(640, 480)
+    with Relay(server.address, bits_per_second=2e6) as relay:
+        with EitherStream(asynchronous, relay.address) as stream:
+            for _ in range(4):
+                stream.send(image)
+            results = stream.finish()
+    assert reasons(results) == [(n, "") for n in range(4)]
+    assert stream.events == []
 
 
 @BOTH

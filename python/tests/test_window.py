@@ -56,7 +56,8 @@ class Link:
 
 def test_a_link_with_a_long_delay_and_enough_bandwidth_carries_every_frame() -> None:
     link = Link(transmission=0.001, delay=0.2)
-    link.run(1)
+    link.run(2)
+    assert link.dropped <= 25
     link.run(60)
     assert link.dropped == 0
     assert max(link.ages) == pytest.approx(0.201)
@@ -103,6 +104,12 @@ def test_a_longer_route_is_believed_after_ten_seconds() -> None:
     link.run(MEMORY_S + 30)
     link.run(10)
     assert link.dropped == 0
+
+
+def test_a_link_that_is_busy_with_one_frame_for_long_gets_no_second_one() -> None:
+    link = Link(transmission=1.2, delay=0.1)
+    link.run(60)
+    assert max(link.sizes) == 1
 
 
 def test_a_single_late_result_shrinks_nothing() -> None:

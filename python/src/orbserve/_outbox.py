@@ -25,6 +25,9 @@ from ._window import Window
 
 _NO_FRAME = SentFrame(0, 0)
 _LEAST_BUDGET_S = 0.001  # the wire has whole milliseconds, and 0 stands for none
+# A delay above which the link holds back a stream, and not the server, of which the frames' times there tell.
+_SLOW_LINK_S, _SLOW_LINK_RATIO = 0.5, 4
+_SMALL_BYTES = 128 << 10  # frames that are no load for a slow link, all together
 
 
 @dataclass(eq=False)
@@ -46,6 +49,8 @@ class Request:
     """Largest age, seconds; None: no limit."""
     written: float | None = None
     """Time of the steady clock; None: the frame waits."""
+    size: int = 0
+    """Bytes of a frame that was written."""
 
     def left(self, now: float) -> float:
         """Seconds of the budget that are left for sending."""
@@ -69,18 +74,20 @@ def frame_request(
 ) -> Request:
     """The message of a frame that is sent at `now`. One that no message can be made of has its `error` set."""
     frame = image if isinstance(image, Frame) else Frame(image)
+    limit_ms = frame.deadline_ms or stream_deadline_ms
     try:
         captured = _capture_time(frame, now)
         if jpeg is not None:
             frame = jpeg.frame(frame)
-        wire.Frame(deadline_ms=frame.deadline_ms)  # refuses what is no such number
-        parts, sent = frame_parts(dataclasses.replace(frame, deadline_ms=0), number)
+        if frame.deadline_ms != 0:
+            wire.Frame(deadline_ms=frame.deadline_ms)  # refuses what is no such number
+            frame = dataclasses.replace(frame, deadline_ms=0)  # that is written later
+        parts, sent = frame_parts(frame, number)
     except Exception as cause:  # whatever is wrong with a frame, it fails alone
         error = InvalidInputError(grpc.StatusCode.INVALID_ARGUMENT, f"the frame cannot be sent: {cause}")
         error.__cause__ = cause
         return Request(frame=_facts_of(frame, number), error=error, captured=now)
     # Joining copies the pixels, which the caller may change from now on.
-    limit_ms = frame.deadline_ms or stream_deadline_ms
     if limit_ms == 0:
         return Request(b"".join(_codec.field(15, *parts)), frame=sent, captured=captured)
     head, *rest = parts
@@ -110,7 +117,12 @@ class Outbox:
     """Messages that were not written yet, and a bound on the frames that were written and not answered.
 
     With NEWEST and OLDEST at most `frames` frames wait, and only so many are on their way as the link holds (`Window`).
-    With BLOCK one frame waits, and the server alone bounds what is on its way. The owner guards it.
+
+    With BLOCK one frame waits, and the server bounds what is on its way. Over a slow link the window does, too, unless
+    the frames are small: behind many frames gRPC's question whether the server lives would wait for so long that it is
+    taken for a cut. A link counts as slow until the first frame is answered.
+
+    The owner guards it.
     """
 
     frames: int = 1
@@ -118,6 +130,8 @@ class Outbox:
     waiting: deque[Request] = field(default_factory=deque)
     window: Window = field(default_factory=Window)
     in_flight: int = 0  # frames of this connection that were not answered
+    bytes_in_flight: int = 0
+    is_slow: bool = True  # the link is, as far as is known
     # Frames that ended here.
     dropped: int = 0
     expired: int = 0
@@ -145,28 +159,42 @@ class Outbox:
         if not self.waiting:
             return None
         if self.waiting[0].options is None:
-            if policy != DropPolicy.BLOCK and self.in_flight >= self.window.size:
+            if not self._has_room(self.waiting[0], policy):
                 self.window.is_short = True
                 return None
             self.in_flight += 1
+            self.bytes_in_flight += self.waiting[0].size
         request = self.waiting.popleft()
         request.written = self.clock()
         return request
 
+    def _has_room(self, request: Request, policy: DropPolicy) -> bool:
+        """True if the link takes one more frame."""
+        request.size = len(request.head) + len(request.tail)
+        if self.in_flight < self.window.size:
+            return True
+        return policy == DropPolicy.BLOCK and (not self.is_slow or self.bytes_in_flight + request.size <= _SMALL_BYTES)
+
     def answered(self, request: Request, server_time: float | None) -> None:
         """A frame was answered; `server_time`: seconds, None for one that failed there."""
         self.in_flight -= 1
+        self.bytes_in_flight -= request.size
         if server_time is not None and request.written is not None:
             now = self.clock()
-            self.window.answered(request.written, max(now - request.written - server_time, 0.0), now)
+            delay = max(now - request.written - server_time, 0.0)
+            self.is_slow = delay > max(_SLOW_LINK_S, _SLOW_LINK_RATIO * server_time)
+            self.window.answered(request.written, delay, now)
 
     def disconnected(self) -> None:
         """The connection is lost, with all that was on its way."""
-        self.in_flight = 0
+        self.in_flight = self.bytes_in_flight = 0
         self.window = Window()
+        self.is_slow = True
 
     def expire(self) -> bool:
         """Gives up the frames that wait and whose budgets have passed: their `error` is set. True if there were any."""
+        if not self.waiting:
+            return False
         now = self.clock()
         late = [request for request in self.waiting if request.left(now) < _LEAST_BUDGET_S]
         for request in late:

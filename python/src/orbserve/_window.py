@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from collections import deque
 
-FIRST_SIZE = 2  # frames
+FIRST_SIZE = 1  # frames
 MOST_FRAMES = 64  # 30 frames/s over a link of two seconds
 MEMORY_S = 10.0  # how long the least delay counts: a route may change
 # A delay is that of an empty link up to so much more: sizes of JPEG files differ, and Wi-Fi jitters.
 SLACK, SLACK_S = 1.25, 0.010
 FIRST_HOLD_S, LONGEST_HOLD_S = 1.0, 10.0
+# A link that takes longer for a frame has no need of a second one, and gRPC's question whether the server lives would
+# have to wait behind it.
+LONGEST_DELAY_S = 1.0
 SHORTEST_ROUND = 4  # frames: one that is late says nothing
 
 
@@ -24,8 +27,9 @@ class Window:
 
     - If even its shortest delay is above the least one of the last ten seconds (and the slack), the window shrinks in
       their relation, which leaves what an empty link holds.
-    - Otherwise, if a frame had to wait for the window, it grows: to the double until it first shrinks, then by one
-      frame. It pauses for a second after it has shrunk, and twice as long each time that growing was wrong.
+    - Otherwise, if a frame had to wait for the window and the least delay is below a second, it grows: to the double
+      until it first shrinks, then by one frame. It pauses for a second after it has shrunk, and twice as long each time
+      that growing was wrong.
 
     Times are seconds of one steady clock, which the caller reads. Not thread-safe.
     """
@@ -74,12 +78,15 @@ class Window:
                 self._hold_s = min(self._hold_s * 2, LONGEST_HOLD_S)
             self._doubles = self._grown = False
             self._resize(min(self.size - 1, round(self.size * least / delay)), now)
-        elif self.is_short and (self._doubles or now - self._changed >= self._hold_s):
+        elif self._may_grow(least, now):
             self._resize(self.size * 2 if self._doubles else self.size + 1, now)
             self._grown = True
         elif self._grown:
             self._grown = False  # this round has shown that growing was right
             self._hold_s = FIRST_HOLD_S
+
+    def _may_grow(self, least: float, now: float) -> bool:
+        return self.is_short and least < LONGEST_DELAY_S and (self._doubles or now - self._changed >= self._hold_s)
 
     def _resize(self, size: int, now: float) -> None:
         size = min(max(size, 1), MOST_FRAMES)
