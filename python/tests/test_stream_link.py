@@ -151,15 +151,18 @@ def test_a_silent_cut_is_noticed(server: Server, idle: bool, asynchronous: bool)
 
 
 @BOTH
-def test_a_slow_link_is_not_taken_for_a_cut(server: Server, asynchronous: bool) -> None:
-    """Each frame is on its way for longer than the silence after which gRPC asks."""
+@pytest.mark.parametrize(("bits_per_second", "count"), [(1.1e6, 3), (6e6, 16)])
+def test_a_slow_link_is_not_taken_for_a_cut(
+    server: Server, bits_per_second: float, count: int, asynchronous: bool
+) -> None:
+    """A frame is on its way for longer than the silence after which gRPC asks, or many wait in the network."""
     image = make_image(640, 480)
-    with Relay(server.address, bits_per_second=2e6) as relay:
+    with Relay(server.address, bits_per_second=bits_per_second) as relay:
         with EitherStream(asynchronous, relay.address) as stream:
-            for _ in range(4):
+            for _ in range(count):
                 stream.send(image)
             results = stream.finish()
-    assert reasons(results) == [(n, "") for n in range(4)]
+    assert reasons(results) == [(n, "") for n in range(count)]
     assert stream.events == []
 
 

@@ -73,6 +73,24 @@ def test_frames_do_not_queue_up_before_a_link_that_is_too_slow(delay: float) -> 
     assert len(link.ages) > 0.6 * 60 / max(link.transmission, (link.transmission + delay) / 2)
 
 
+def test_growing_is_tried_ever_more_rarely_where_it_is_wrong() -> None:
+    link = Link(transmission=0.123, delay=0.0)
+    link.run(30)
+    link.run(60)
+    assert link.sizes.count(1) > 0.9 * len(link.sizes)
+    assert max(link.sizes) == 2
+
+
+def test_a_link_that_stands_still_now_and_then_stays_in_full_use() -> None:
+    link = Link(transmission=0.001, delay=0.1)
+    link.run(3)
+    for _ in range(10):
+        link.free = link.now + 0.3
+        link.run(3)
+        assert link.dropped < 12  # those of the pause
+    assert link.window.size >= 4
+
+
 def test_a_link_that_becomes_slow_is_noticed_and_one_that_becomes_fast_again_is_used() -> None:
     link = Link(transmission=0.001, delay=0.1)
     link.run(10)
@@ -110,6 +128,17 @@ def test_a_link_that_is_busy_with_one_frame_for_long_gets_no_second_one() -> Non
     link = Link(transmission=1.2, delay=0.1)
     link.run(60)
     assert max(link.sizes) == 1
+
+
+def test_two_rounds_in_a_row_shrink_it_and_one_does_not() -> None:
+    window = Window()
+    window.size = 4
+    sizes = []
+    for i, delay in enumerate([0.1, 0.5, 0.1, 0.5, 0.5]):  # of a round each
+        for _ in range(4):
+            window.answered(i, delay, i + delay)
+        sizes.append(window.size)
+    assert sizes == [4, 4, 4, 4, 1]
 
 
 def test_a_single_late_result_shrinks_nothing() -> None:

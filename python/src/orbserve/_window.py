@@ -22,14 +22,14 @@ class Window:
     """Bound on the unanswered frames of a connection, from the delays of those that were answered.
 
     The delay of a frame is its round trip less its time on the server. More frames than the link holds queue up in
-    front of it, which all of their delays show. A round of frames, all written after the latest change, decides. It has
-    as many as the window, or those of one round trip if they are fewer:
+    front of it, which all of their delays show. Rounds of frames decide. A round has as many as the window, or those of
+    one round trip if they are fewer, and begins one delay after the latest change.
 
-    - If even its shortest delay is above the least one of the last ten seconds (and the slack), the window shrinks in
-      their relation, which leaves what an empty link holds.
+    - If even the shortest delay of two rounds is above the least one of the last ten seconds (and the slack), the
+      window shrinks in their relation, which leaves what an empty link holds. A link that stood still spoils one round.
     - Otherwise, if a frame had to wait for the window and the least delay is below a second, it grows: to the double
-      until it first shrinks, then by one frame. It pauses for a second after it has shrunk, and twice as long each time
-      that growing was wrong.
+      until it first shrinks, then by half. It pauses for a second after it has shrunk, and twice as long each time that
+      growing was wrong.
 
     Times are seconds of one steady clock, which the caller reads. Not thread-safe.
     """
@@ -43,8 +43,10 @@ class Window:
         self._least: deque[tuple[float, float]] = deque()  # times and delays, both rising
         self._round: list[float] = []
         self._round_began = float("-inf")
+        self._is_bad = False  # the round before was above the slack
         self._changed = float("-inf")
-        self._doubles = True
+        self._counts_from = float("-inf")  # time of writing of the first frame that shows the latest change
+        self._has_shrunk = False
         self._grown = False  # by the latest change
         self._hold_s = FIRST_HOLD_S
 
@@ -60,7 +62,7 @@ class Window:
         self._least.append((now, delay))
         while now - self._least[0][0] > MEMORY_S:
             self._least.popleft()
-        if written < self._changed:
+        if written < self._counts_from:
             return
         if not self._round:
             self._round_began = now
@@ -73,23 +75,28 @@ class Window:
 
     def _decide(self, delay: float, now: float) -> None:
         least = self._least[0][1]
-        if delay > least * SLACK + SLACK_S:
-            if self._grown:
-                self._hold_s = min(self._hold_s * 2, LONGEST_HOLD_S)
-            self._doubles = self._grown = False
-            self._resize(min(self.size - 1, round(self.size * least / delay)), now)
+        was_bad, self._is_bad = self._is_bad, delay > least * SLACK + SLACK_S
+        if self._is_bad:
+            if was_bad:
+                if self._grown:
+                    self._hold_s = min(self._hold_s * 2, LONGEST_HOLD_S)
+                self._has_shrunk, self._grown = True, False
+                self._resize(min(self.size - 1, round(self.size * least / delay)), now)
         elif self._may_grow(least, now):
-            self._resize(self.size * 2 if self._doubles else self.size + 1, now)
+            self._resize(self.size + max(self.size // 2, 1) if self._has_shrunk else self.size * 2, now)
             self._grown = True
         elif self._grown:
             self._grown = False  # this round has shown that growing was right
             self._hold_s = FIRST_HOLD_S
 
     def _may_grow(self, least: float, now: float) -> bool:
-        return self.is_short and least < LONGEST_DELAY_S and (self._doubles or now - self._changed >= self._hold_s)
+        rested = not self._has_shrunk or now - self._changed >= self._hold_s
+        return self.is_short and least < LONGEST_DELAY_S and rested
 
     def _resize(self, size: int, now: float) -> None:
         size = min(max(size, 1), MOST_FRAMES)
         if size != self.size:
             self.size = size
+            self._is_bad = False
             self._changed = now
+            self._counts_from = now + self._least[0][1]
