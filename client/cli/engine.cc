@@ -49,7 +49,9 @@ client::ClientOptions ToClientOptions(const CommonOptions& options) {
       .token_file = options.token_file,
       .timeout =
           options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration(),
-      .own_connection = options.own_connection};
+      .own_connection = options.own_connection,
+      .keepalive = options.keepalive_s.has_value() ? absl::Seconds(*options.keepalive_s)
+                                                   : client::ClientOptions().keepalive};
 }
 
 // Replaces UNAVAILABLE, which means a server that cannot be reached: the embedded engine returns it
@@ -101,6 +103,9 @@ absl::Status CheckOptions(const CommonOptions& options) {
   }
   if (options.server.empty() && !options.tls_ca_file.empty()) {
     return absl::InvalidArgumentError("--tls-ca needs --server");
+  }
+  if (options.server.empty() && options.keepalive_s.has_value()) {
+    return absl::InvalidArgumentError("--keepalive needs --server");
   }
   if (options.server.empty()) return absl::OkStatus();
   if (absl::Status address = CheckServerAddress(options.server); !address.ok()) return address;

@@ -83,6 +83,10 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_option("--timeout", options->timeout_s, "Time limit of one call; 0 = no limit")
       ->type_name("SECONDS")
       ->check(InRange(0.0, 86400.0));
+  app->add_option("--keepalive", options->keepalive_s,
+                  "Silence of a --server after which the connection is lost; default 2.75")
+      ->type_name("SECONDS")
+      ->check(InRange(2.0, 86400.0));
   app->add_option("--backend", options->backend,
                   "Backend of the embedded engine: auto, cpu, cpu-reference, cuda")
       ->type_name("NAME")
@@ -256,10 +260,10 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
       ->type_name("PERCENT")
       ->check(InRange(1, 99));
   app->add_option("--drop-policy", options->drop_policy,
-                  "Frames that survive when the server is too slow; block (default) drops none")
+                  "Frames that survive when server or link are too slow; block (default) drops none")
       ->type_name("block|newest|oldest");
   app->add_option("--deadline-ms", options->deadline_ms,
-                  "Longest time from the arrival of a frame to its answer")
+                  "Longest time from the capture of a frame to its answer")
       ->type_name("MS")
       ->check(InRange(1, 86'400'000));
   app->add_option(
@@ -271,6 +275,7 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
                   "Match every frame with this reference of the server, too; up to 16 times")
       ->allow_extra_args(false)
       ->type_name("NAME");
+  app->add_flag("--matches", options->matches, "With --json: print every match");
   app->add_option("--draw", options->draw,
                   "Write pictures of the frames into this folder, or one video (Y4M)")
       ->type_name("DIR|FILE.y4m");

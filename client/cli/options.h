@@ -37,6 +37,7 @@ struct CommonOptions {
   std::string tls_key_file;     // key of `tls_cert_file`
   std::string token_file;       // its first line is the token to show to the server
   double timeout_s = 0;         // of one call; 0 = no limit
+  std::optional<double> keepalive_s;  // longest silence of a connection
   std::string backend;          // of the embedded engine; "" = auto
   int threads = 0;              // of the embedded engine; 0 = one per core
   std::string log_level;        // of the embedded engine; "" = warning
@@ -124,7 +125,8 @@ struct StreamOptions {
   uint32_t deadline_ms = 0;            // 0 = none
   std::optional<double> reconnect_s;   // 0 = a lost connection ends the stream
   std::vector<std::string> references;
-  std::string draw;  // folder, or a file that ends in .y4m; "" = none
+  bool matches = false;  // the rows and points of all matches in the JSON
+  std::string draw;      // folder, or a file that ends in .y4m; "" = none
 };
 
 struct BenchOptions {

@@ -24,9 +24,9 @@
 namespace orbserve::client {
 namespace {
 
-// With these a robot behind Wi-Fi learns within 30 seconds that its server is gone.
-constexpr int kKeepaliveTimeMs = 20'000;
-constexpr int kKeepaliveTimeoutMs = 10'000;
+// Shortest silence before a probe: gRPC sends no more than one a second.
+constexpr absl::Duration kProbeAfter = absl::Seconds(1);
+constexpr absl::Duration kShortestKeepalive = absl::Seconds(2);
 // A server that was restarted is found again within a second. gRPC's own longest wait is two
 // minutes. It makes each wait up to a fifth longer or shorter, which spreads the robots.
 constexpr int kFirstReconnectMs = 100;
@@ -68,6 +68,11 @@ constexpr size_t kMaxClientIdBytes = 1024;
 bool IsPrintable(absl::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); });
+}
+
+// Milliseconds for gRPC, which takes `int`.
+int GrpcMilliseconds(absl::Duration duration) {
+  return static_cast<int>(std::min<int64_t>(absl::ToInt64Milliseconds(duration), 1 << 30));
 }
 
 absl::Status CheckClientId(absl::string_view id) {
@@ -133,6 +138,11 @@ absl::StatusOr<Health> ParseHealthResponse(const grpc::ByteBuffer& buffer) {
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
   if (absl::Status target = CheckTarget(address); !target.ok()) return target;
+  if (options.keepalive < kShortestKeepalive) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("keepalive must be ", absl::FormatDuration(kShortestKeepalive),
+                     " or more; got ", absl::FormatDuration(options.keepalive)));
+  }
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!options.tls_ca_file.empty() || !options.tls_cert_file.empty() ||
       !options.tls_key_file.empty()) {
@@ -150,8 +160,14 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  if (options.keepalive != absl::InfiniteDuration()) {
+    const absl::Duration probe_after = std::max(kProbeAfter, options.keepalive / 3);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, GrpcMilliseconds(probe_after));
+    // This is also TCP's limit for data that nobody acknowledges (TCP_USER_TIMEOUT).
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, GrpcMilliseconds(options.keepalive - probe_after));
+    // An idle stream is probed, too: gRPC would stop after two probes.
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  }
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -11,24 +10,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/src/answer_check.h"
+#include "client/src/link_window.h"
 #include "client/src/status.h"
-#include "grpcpp/alarm.h"
 #include "orbserve/client.h"
 
 namespace orbserve::client {
 namespace {
 
-// Unlocks a mutex that is held, and locks it again.
-class Unlocked {
- public:
-  explicit Unlocked(absl::Mutex* mutex) : mutex_(mutex) { mutex_->Unlock(); }
-  ~Unlocked() { mutex_->Lock(); }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
+// Results that Receive() has not taken. With so many the stream reads no further, so that HTTP/2
+// flow control holds the server back.
+constexpr size_t kMaxUnread = 16;
 
- private:
-  absl::Mutex* const mutex_;
-};
+// Longest single wait. absl::Mutex waits by the clock of the day, which a robot may set back by
+// years when it finds a network.
+constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
 // True for errors after which a new connection may do better. Those that the server's table of
 // errors names say so by their code; others come from gRPC or from a proxy in between.
@@ -48,11 +43,13 @@ bool MayPass(const absl::Status& status) {
   }
 }
 
-// Time of a clock that nobody sets, whose zero means nothing: a robot sets its clock when it finds
-// a network, perhaps by years. `next_try_` and `give_up_` are such times.
-absl::Time SteadyNow() {
-  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+absl::Time SteadyTime(std::chrono::steady_clock::time_point time) {
+  return absl::UnixEpoch() + absl::FromChrono(time.time_since_epoch());
 }
+
+// Time of a clock that nobody sets, whose zero means nothing: a robot sets its clock when it finds
+// a network, perhaps by years. All times of a stream are such times.
+absl::Time SteadyNow() { return SteadyTime(std::chrono::steady_clock::now()); }
 
 // Wait before the next try, after `attempts` tries.
 absl::Duration DelayOf(const StreamOptions& options, int attempts) {
@@ -62,133 +59,148 @@ absl::Duration DelayOf(const StreamOptions& options, int attempts) {
   return longest * std::uniform_real_distribution<double>(0.5, 1.0)(random);
 }
 
+constexpr char kDropped[] = "DROPPED";
+constexpr char kLate[] = "DEADLINE_EXCEEDED";
+
+absl::Status StreamHasEnded() { return absl::CancelledError("the stream has ended"); }
+
 }  // namespace
 
-struct FrameStream::Connection {
-  void Cancel() {
-    cancelled.store(true);
+// One call of StreamFrames. gRPC calls the reactions; everything here is guarded by the stream's
+// mutex. The call ends when a read has failed, and no sooner: until then it has a hold, which lets
+// any thread write.
+class FrameStream::Connection final
+    : public grpc::ClientBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse> {
+ public:
+  Connection(FrameStream* stream, absl::Time now, absl::Time limit, bool last)
+      : begun(now), open_by(limit), is_last(last), stream_(stream) {}
+
+  void Cancel(bool by_caller) {
+    cancelled = cancelled || by_caller;
     context.TryCancel();
+    ReadOn();
   }
 
-  // Drops what the server still sends. gRPC reports the outcome only after that.
-  absl::Status Finish() {
-    for (v1::StreamFramesResponse response; stream->Read(&response); response.Clear()) {
+  // Ends the call with `cause` as its status. What the server still sends is dropped.
+  void Break(absl::Status cause) {
+    if (!failure.ok()) return;
+    failure = std::move(cause);
+    Cancel(/*by_caller=*/false);
+  }
+
+  // Reads the next message if none is being read.
+  void ReadOn() {
+    if (!std::exchange(pauses, false)) return;
+    response.Clear();
+    StartRead(&response);
+  }
+
+  void OnReadDone(bool ok) override {
+    {
+      absl::MutexLock lock(&stream_->mutex_);
+      if (ok) {
+        pauses = true;
+        if (failure.ok()) {
+          if (absl::Status right = Check(); right.ok()) {
+            stream_->Take(std::move(response));
+            stream_->Drive();
+          } else {
+            Break(std::move(right));
+          }
+        }
+        if (stream_->deliveries_.size() < kMaxUnread || !failure.ok() || stream_->cancelled_) ReadOn();
+        return;
+      }
+      can_write = false;
     }
-    return FromGrpc(stream->Finish(), cancelled.load());
+    RemoveHold();
   }
 
-  // True if `response` may be taken. The first one that is wrong ends the connection. Needs the
-  // stream's mutex.
-  bool Accepts(const v1::StreamFramesResponse& response) {
-    if (!wrong.ok()) return false;
-    wrong = check.Take(response);
-    if (!wrong.ok()) Cancel();
-    return wrong.ok();
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&stream_->mutex_);
+    is_writing = false;
+    if (ok) {
+      request.Clear();
+      stream_->Drive();
+    } else {
+      can_write = false;
+      is_unwritten = is_open;
+    }
   }
 
+  void OnDone(const grpc::Status& status) override {
+    FrameStream* const stream = stream_;
+    absl::MutexLock lock(&stream->mutex_);
+    stream->End(failure.ok() ? FromGrpc(status, cancelled) : failure);
+    // Deleted under the lock, as a waiting destructor goes on once the connection is gone, and the
+    // client with its channel may be gone next.
+    delete this;
+    stream->connection_ = nullptr;
+  }
+
+  const absl::Time begun;
+  const absl::Time open_by;  // end of the try
+  const bool is_last;        // no try may follow
   grpc::ClientContext context;
-  std::unique_ptr<
-      grpc::ClientReaderWriterInterface<v1::StreamFramesRequest, v1::StreamFramesResponse>>
-      stream;
-  const absl::Time begun = SteadyNow();
-  std::atomic<bool> cancelled = false;  // by the caller
-  // The server knows that no frame follows. Guarded by the stream's mutex, as all below.
-  bool half_closed = false;
+  v1::StreamFramesRequest request;  // that is being written
+  v1::StreamFramesResponse response;
   StreamCheck check;
-  absl::Status wrong;  // an answer that breaks the wire contract
+  LinkWindow window;
+  absl::Status failure;       // an answer that breaks the wire contract, or a try that is given up
+  bool is_open = false;       // the server has answered the opening
+  bool is_writing = true;     // begins with the opening
+  bool can_write = true;      // as far as is known
+  bool is_unwritten = false;  // the latest write has failed: `request` is the last written entry's
+  bool half_closed = false;   // the server knows that no frame follows
+  bool pauses = true;         // no read is under way
+  bool cancelled = false;     // by the caller
+  uint64_t number = 0;        // of the last written entry
+
+ private:
+  // OK if the stream may take `response`.
+  absl::Status Check() {
+    if (is_open || !response.has_going_away()) return check.Take(response);
+    absl::Status reason = StatusFromWire(response.going_away().status());
+    return reason.ok() ? absl::UnavailableError("the server is about to stop") : reason;
+  }
+
+  FrameStream* const stream_;
 };
 
 absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::StreamOpen& open,
                                                                 StreamOptions options) {
-  std::unique_ptr<FrameStream> stream(new FrameStream(this, open, std::move(options)));
-  const StreamOptions& chosen = stream->options_;
-  const bool tries_again = chosen.reconnect_for > absl::ZeroDuration();
-  absl::MutexLock lock(&stream->mutex_);
-  stream->give_up_ = SteadyNow() + chosen.reconnect_for;
-  while (stream->connection_ == nullptr) {
-    stream->Connect(tries_again ? std::min(options_.timeout, chosen.try_timeout)
-                                : options_.timeout);
-    if (stream->final_status_.has_value()) return *stream->final_status_;
+  if (options.max_waiting < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_waiting must be 1 or more; got ", options.max_waiting));
   }
-  stream->deliveries_.clear();  // the first connection is no event
-  stream->give_up_ = absl::InfiniteFuture();
-  stream->attempts_ = 0;
-  return stream;
+  std::unique_ptr<FrameStream> stream(new FrameStream(this, open, std::move(options)));
+  absl::MutexLock lock(&stream->mutex_);
+  stream->try_timeout_ = options_.timeout;
+  if (stream->reconnects()) {
+    stream->try_timeout_ = std::min(options_.timeout, stream->options_.try_timeout);
+  }
+  stream->give_up_ = SteadyNow() + stream->options_.reconnect_for;
+  const auto is_decided = [&stream]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return stream->was_open_ || stream->final_status_.has_value();
+  };
+  for (;;) {
+    stream->Drive();
+    // A loss since then is told by Receive().
+    if (stream->was_open_) return stream;
+    if (stream->final_status_.has_value()) return *stream->final_status_;
+    stream->AwaitUntil(absl::InfiniteFuture(), is_decided);
+  }
 }
 
 FrameStream::FrameStream(Client* client, v1::StreamOpen open, StreamOptions options)
-    : client_(client), options_(std::move(options)), open_(std::move(open)) {}
+    : client_(client), options_(std::move(options)), given_(open), open_(std::move(open)) {}
 
 FrameStream::~FrameStream() {
-  std::shared_ptr<Connection> connection;
-  {
-    absl::MutexLock lock(&mutex_);
-    connection = std::move(connection_);
-  }
-  if (connection == nullptr) return;
-  connection->context.TryCancel();
-  (void)connection->Finish();
-}
-
-absl::Status FrameStream::Open(const v1::StreamOpen& open, absl::Duration timeout,
-                               bool wait_for_server, Connection* connection,
-                               v1::StreamOpened* opened) const {
-  grpc::ClientContext& context = connection->context;
-  client_->AddIdentity(&context);
-  context.set_wait_for_ready(wait_for_server);
-  // An alarm limits the opening only. A deadline of the call would end a healthy stream.
-  grpc::Alarm alarm;
-  std::atomic<bool> timed_out = false;
-  absl::Mutex alarm_mutex;
-  bool alarm_done = true;
-  if (timeout != absl::InfiniteDuration()) {
-    alarm_done = false;
-    alarm.Set(absl::ToChronoTime(absl::Now() + timeout), [&](bool expired) {
-      if (expired) {
-        timed_out = true;
-        context.TryCancel();
-      }
-      absl::MutexLock lock(&alarm_mutex);
-      alarm_done = true;
-    });
-  }
-
-  connection->stream = client_->stub_->StreamFrames(&context);
-  v1::StreamFramesRequest request;
-  *request.mutable_open() = open;
-  connection->check.Sent(request);
-  v1::StreamFramesResponse response;
-  const bool answered = connection->stream->Write(request) && connection->stream->Read(&response);
-
-  alarm.Cancel();
-  {
-    absl::MutexLock lock(&alarm_mutex);
-    alarm_mutex.Await(absl::Condition(&alarm_done));
-  }
-  if (timed_out.load()) {
-    connection->Cancel();
-    (void)connection->Finish();
-    return absl::DeadlineExceededError(
-        "the server did not answer the opening of the stream in time");
-  }
-  if (!answered) {
-    const absl::Status status = connection->Finish();
-    return status.ok() ? absl::InternalError("the server ended the stream without an answer")
-                       : status;
-  }
-  if (response.has_going_away()) {
-    connection->Cancel();
-    (void)connection->Finish();
-    const absl::Status status = StatusFromWire(response.going_away().status());
-    return status.ok() ? absl::UnavailableError("the server is about to stop") : status;
-  }
-  if (absl::Status right = connection->check.Take(response); !right.ok()) {
-    connection->Cancel();
-    (void)connection->Finish();
-    return right;
-  }
-  *opened = std::move(*response.mutable_opened());
-  return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (connection_ != nullptr) connection_->Cancel(/*by_caller=*/true);
+  const auto is_gone = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return connection_ == nullptr; };
+  mutex_.Await(absl::Condition(&is_gone));
 }
 
 v1::StreamOpened FrameStream::opened() const {
@@ -201,150 +213,275 @@ bool FrameStream::going_away() const {
   return going_away_;
 }
 
-absl::Status FrameStream::Send(v1::Frame frame) {
-  v1::StreamFramesRequest request;
-  *request.mutable_frame() = std::move(frame);
-  return Write(request);
+LinkState FrameStream::link() const {
+  absl::MutexLock lock(&mutex_);
+  LinkState state = counts_;
+  if (connection_ == nullptr || !connection_->is_open) return state;
+  state.connected = true;
+  state.way = connection_->window.way();
+  state.shortest_way = connection_->window.shortest_way();
+  state.limits = connection_->window.Limits(SteadyNow());
+  return state;
+}
+
+bool FrameStream::has_slot() const {
+  return given_.drop_policy() == v1::DROP_POLICY_NEWEST ||
+         given_.drop_policy() == v1::DROP_POLICY_OLDEST;
+}
+
+bool FrameStream::has_ended() const { return cancelled_ || final_status_.has_value(); }
+
+FrameStream::Entry FrameStream::MakeEntry(v1::Frame frame,
+                                          std::optional<CaptureTime> captured) const {
+  Entry entry;
+  entry.is_frame = true;
+  entry.sequence = frame.sequence();
+  entry.timestamp_ns = frame.timestamp_ns();
+  entry.budget_ms = frame.deadline_ms() > 0 ? frame.deadline_ms() : given_.deadline_ms();
+  entry.captured = SteadyNow();
+  if (captured.has_value()) entry.captured = std::min(entry.captured, SteadyTime(*captured));
+  if (entry.budget_ms > 0) entry.deadline = entry.captured + absl::Milliseconds(entry.budget_ms);
+  entry.bytes = static_cast<int64_t>(frame.ByteSizeLong());
+  *entry.request.mutable_frame() = std::move(frame);
+  return entry;
+}
+
+absl::Status FrameStream::Send(v1::Frame frame, std::optional<CaptureTime> captured) {
+  absl::MutexLock lock(&mutex_);
+  return Put(MakeEntry(std::move(frame), captured));
+}
+
+absl::StatusOr<bool> FrameStream::TrySend(v1::Frame* frame, std::optional<CaptureTime> captured) {
+  absl::MutexLock lock(&mutex_);
+  Drive();
+  if (has_ended() || send_closed_) return StreamHasEnded();
+  const bool may_write = connection_ != nullptr && connection_->is_open &&
+                         connection_->can_write && !connection_->is_writing &&
+                         !(going_away_ && reconnects()) && FirstWaiting() == entries_.size();
+  if (!may_write && !has_slot()) return false;
+  if (absl::Status put = Put(MakeEntry(std::move(*frame), captured)); !put.ok()) return put;
+  return true;
 }
 
 absl::Status FrameStream::Reopen(const v1::StreamOpen& open) {
-  v1::StreamFramesRequest request;
-  *request.mutable_open() = open;
-  return Write(request);
+  absl::MutexLock lock(&mutex_);
+  given_ = open;
+  Entry entry;
+  *entry.request.mutable_open() = open;
+  return Put(std::move(entry));
 }
 
-absl::Status FrameStream::Write(const v1::StreamFramesRequest& request) {
-  absl::MutexLock lock(&mutex_);
-  for (;;) {
-    if (cancelled_ || final_status_.has_value()) break;
-    if (busy_) {
-      mutex_.Await(absl::Condition(
-          +[](bool* busy) { return !*busy; }, &busy_));
-      continue;
-    }
-    if (connection_ == nullptr) {
-      Connect(options_.try_timeout);
-      continue;
-    }
-    const std::shared_ptr<Connection> connection = connection_;
-    if (going_away_ && options_.reconnect_for > absl::ZeroDuration()) {
-      // The server answers what it has. The next frame goes over the next connection.
-      if (!std::exchange(connection->half_closed, true)) {
-        writing_ = true;
-        {
-          const Unlocked unlocked(&mutex_);
-          (void)connection->stream->WritesDone();
-        }
-        writing_ = false;
-      }
-      End(connection);
-      continue;
-    }
-    if (request.has_frame()) {
-      unanswered_.push_back({request.frame().sequence(), request.frame().timestamp_ns()});
-    } else {
-      open_ = request.open();
-    }
-    connection->check.Sent(request);
-    bool written = false;
-    writing_ = true;
-    {
-      const Unlocked unlocked(&mutex_);
-      written = connection->stream->Write(request);
-    }
-    writing_ = false;
-    if (written) return absl::OkStatus();
-    if (options_.reconnect_for <= absl::ZeroDuration()) break;
-    // The frame is not lost: it is sent again.
-    if (request.has_frame() && !unanswered_.empty()) unanswered_.pop_back();
-    End(connection);
+absl::Status FrameStream::Put(Entry entry) {
+  Drive();
+  if (has_ended() || send_closed_) return StreamHasEnded();
+  const bool is_frame = entry.is_frame;
+  const uint64_t number = first_number_ + entries_.size();
+  entries_.push_back(std::move(entry));
+  if (is_frame) ++waiting_frames_;
+  DropBeyondSlot();
+  Drive();
+  if (has_slot()) return absl::OkStatus();
+  const auto is_decided = [this, number]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return IsTaken(number) || has_ended();
+  };
+  while (!is_decided()) {
+    AwaitUntil(absl::InfiniteFuture(), is_decided);
+    Drive();
   }
-  return absl::CancelledError("the stream has ended");
+  return IsTaken(number) ? absl::OkStatus() : StreamHasEnded();
+}
+
+bool FrameStream::IsTaken(uint64_t number) const {
+  return number < first_number_ + written_ || entries_[number - first_number_].done;
+}
+
+size_t FrameStream::FirstWaiting() const {
+  size_t index = written_;
+  while (index < entries_.size() && entries_[index].done) ++index;
+  return index;
+}
+
+void FrameStream::DropBeyondSlot() {
+  const bool oldest_survive = given_.drop_policy() == v1::DROP_POLICY_OLDEST;
+  while (has_slot() && waiting_frames_ > options_.max_waiting) {
+    Entry* dropped = nullptr;
+    for (size_t i = FirstWaiting(); i < entries_.size(); ++i) {
+      if (entries_[i].done || !entries_[i].is_frame) continue;
+      dropped = &entries_[i];
+      if (!oldest_survive) break;
+    }
+    ++counts_.dropped;
+    Fail(absl::StatusCode::kAborted, kDropped, "the drop policy kept another frame on the client",
+         dropped);
+  }
+}
+
+void FrameStream::Drive() {
+  if (final_status_.has_value()) return;
+  const absl::Time now = SteadyNow();
+  for (size_t i = FirstWaiting(); i < entries_.size();) {
+    if (entries_[i].done || entries_[i].deadline > now) {
+      ++i;
+      continue;
+    }
+    FailLate(&entries_[i]);
+    i = FirstWaiting();
+  }
+  if (connection_ != nullptr) {
+    if (connection_->is_open) {
+      Write(now);
+    } else if (now >= connection_->open_by) {
+      connection_->Break(absl::DeadlineExceededError(
+          "the server did not answer the opening of the stream in time"));
+    }
+    return;
+  }
+  if (cancelled_) {
+    final_status_ = absl::CancelledError("the stream was cancelled");
+  } else if (send_closed_ && FirstWaiting() == entries_.size()) {
+    final_status_ = absl::OkStatus();  // every frame has its result, and none follows
+  } else if (now >= next_try_) {
+    Connect(now);
+  }
+}
+
+absl::Time FrameStream::NextDue() const {
+  absl::Time due = absl::InfiniteFuture();
+  for (size_t i = FirstWaiting(); i < entries_.size(); ++i) {
+    if (!entries_[i].done) due = std::min(due, entries_[i].deadline);
+  }
+  if (connection_ == nullptr) return std::min(due, next_try_);
+  if (connection_->is_open || !connection_->failure.ok()) return due;
+  return std::min(due, connection_->open_by);
+}
+
+template <typename Predicate>
+void FrameStream::AwaitUntil(absl::Time until, const Predicate& is_done) {
+  const absl::Time due = NextDue();
+  const auto wakes = [this, due, &is_done]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return is_done() || NextDue() < due;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&wakes),
+                          std::min(std::min(due, until) - SteadyNow(), kLongestWait));
+}
+
+void FrameStream::Connect(absl::Time now) {
+  // gRPC connects only while a call waits for it. The last try fails at once, with gRPC's reason.
+  // There is one even if the caller comes back after the time only.
+  const bool is_last = now >= give_up_;
+  const absl::Duration limit = is_last ? try_timeout_ : std::min(try_timeout_, give_up_ - now);
+  connection_ = new Connection(this, now, now + limit, is_last);
+  ++attempts_;
+  client_->AddIdentity(&connection_->context);
+  connection_->context.set_wait_for_ready(!is_last);
+  *connection_->request.mutable_open() = open_;
+  connection_->check.Sent(connection_->request);
+  client_->stub_->async()->StreamFrames(&connection_->context, connection_);
+  connection_->AddHold();
+  connection_->StartWrite(&connection_->request);
+  connection_->ReadOn();
+  connection_->StartCall();
+}
+
+void FrameStream::Write(absl::Time now) {
+  Connection* const connection = connection_;
+  if (cancelled_ || !connection->failure.ok() || !connection->can_write) return;
+  if (connection->is_writing || connection->half_closed) return;
+  size_t index = FirstWaiting();
+  while (index < entries_.size() && entries_[index].budget_ms > 0 &&
+         entries_[index].deadline - now < absl::Milliseconds(1)) {
+    FailLate(&entries_[index]);  // nothing is left that could be sent with it
+    index = FirstWaiting();
+  }
+  const bool waits = index < entries_.size();
+  // A server that goes away answers what it has. The next frame goes over the next connection.
+  if (waits ? going_away_ && reconnects() : send_closed_) {
+    connection->half_closed = true;
+    connection->StartWritesDone();
+    return;
+  }
+  if (!waits) return;
+  Entry& next = entries_[index];
+  if (next.is_frame) {
+    if (has_slot() && !connection->window.Admits(next.bytes, now)) return;
+    if (next.budget_ms > 0) {
+      next.request.mutable_frame()->set_deadline_ms(
+          static_cast<uint32_t>(absl::ToInt64Milliseconds(next.deadline - now)));
+    }
+    next.written = now;
+    next.outstanding = connection->window.Write(next.bytes);
+    --waiting_frames_;
+  } else {
+    open_ = next.request.open();
+  }
+  connection->check.Sent(next.request);
+  connection->request = std::move(next.request);
+  connection->number = first_number_ + index;
+  written_ = index + 1;
+  connection->is_writing = true;
+  connection->StartWrite(&connection->request);
 }
 
 absl::Status FrameStream::CloseSend() {
   absl::MutexLock lock(&mutex_);
   if (std::exchange(send_closed_, true)) return absl::OkStatus();
-  // It may wait for a server that cannot be reached, and would have nothing to do.
-  if (opening_ != nullptr) opening_->Cancel();
-  mutex_.Await(absl::Condition(
-      +[](bool* busy) { return !*busy; }, &busy_));
-  if (final_status_.has_value() && !final_status_->ok()) {
-    return absl::CancelledError("the stream has ended");
+  // A try may wait for a server that cannot be reached, and would have nothing to do.
+  if (connection_ != nullptr && !connection_->is_open && FirstWaiting() == entries_.size()) {
+    connection_->Cancel(/*by_caller=*/false);
   }
-  if (connection_ == nullptr) {
-    // Every frame has its result, and none follows.
-    if (!final_status_.has_value()) final_status_ = absl::OkStatus();
-    return absl::OkStatus();
-  }
-  const std::shared_ptr<Connection> connection = connection_;
-  if (std::exchange(connection->half_closed, true)) return absl::OkStatus();
-  bool written = false;
-  writing_ = true;
-  {
-    const Unlocked unlocked(&mutex_);
-    written = connection->stream->WritesDone();
-  }
-  writing_ = false;
-  // With reconnection a loss is no error any more: Receive() tells what became of every frame.
-  if (written || options_.reconnect_for > absl::ZeroDuration()) return absl::OkStatus();
-  return absl::CancelledError("the stream has ended");
+  Drive();
+  const bool failed = final_status_.has_value() && !final_status_->ok();
+  return failed ? StreamHasEnded() : absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive() {
+absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive(FrameTimes* times) {
+  absl::StatusOr<std::optional<v1::FrameResult>> result;
+  (void)Receive(absl::InfiniteDuration(), &result, times);
+  return result;
+}
+
+bool FrameStream::Receive(absl::Duration timeout,
+                          absl::StatusOr<std::optional<v1::FrameResult>>* result,
+                          FrameTimes* times) {
   absl::MutexLock lock(&mutex_);
+  const absl::Time until = SteadyNow() + timeout;
+  const auto is_decided = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return !deliveries_.empty() || final_status_.has_value();
+  };
   for (;;) {
-    if (!deliveries_.empty()) {
+    Drive();
+    while (!deliveries_.empty()) {
       Delivery next = std::move(deliveries_.front());
       deliveries_.pop_front();
-      if (auto* const result = std::get_if<v1::FrameResult>(&next); result != nullptr) {
-        return std::optional<v1::FrameResult>(std::move(*result));
+      if (connection_ != nullptr && deliveries_.size() < kMaxUnread) connection_->ReadOn();
+      if (auto* const received = std::get_if<Received>(&next); received != nullptr) {
+        if (times != nullptr) *times = received->times;
+        *result = std::move(received->result);
+        return true;
       }
-      const Unlocked unlocked(&mutex_);
-      if (options_.on_event) options_.on_event(std::get<StreamEvent>(next));
-      continue;
+      if (!options_.on_event) continue;
+      mutex_.Unlock();
+      options_.on_event(std::get<StreamEvent>(next));
+      mutex_.Lock();
     }
     if (final_status_.has_value()) {
-      if (!final_status_->ok()) return *final_status_;
-      return std::optional<v1::FrameResult>();
+      if (final_status_->ok()) {
+        *result = std::nullopt;
+      } else {
+        *result = *final_status_;
+      }
+      return true;
     }
-    if (busy_) {
-      mutex_.Await(absl::Condition(
-          +[](bool* busy) { return !*busy; }, &busy_));
-      continue;
-    }
-    if (connection_ == nullptr) {
-      Connect(options_.try_timeout);
-      continue;
-    }
-    const std::shared_ptr<Connection> connection = connection_;
-    v1::StreamFramesResponse response;
-    bool read = false;
-    reading_ = true;
-    {
-      const Unlocked unlocked(&mutex_);
-      read = connection->stream->Read(&response);
-    }
-    reading_ = false;
-    if (read && connection->Accepts(response)) {
-      Take(std::move(response));
-    } else {
-      End(connection);
-    }
+    if (SteadyNow() >= until) return false;
+    AwaitUntil(until, is_decided);
   }
 }
 
 void FrameStream::Take(v1::StreamFramesResponse response) {
   if (response.has_result()) {
-    v1::FrameResult& result = *response.mutable_result();
-    if (!unanswered_.empty()) unanswered_.pop_front();
-    give_up_ = absl::InfiniteFuture();
-    attempts_ = 0;
-    TakeTracks(&result);
-    deliveries_.emplace_back(std::move(result));
+    TakeResult(std::move(*response.mutable_result()));
   } else if (response.has_opened()) {
-    opened_ = std::move(*response.mutable_opened());
-    deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kReopened, .opened = opened_});
+    TakeOpened(std::move(*response.mutable_opened()));
   } else if (response.has_going_away()) {
     going_away_ = true;
     deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kGoingAway,
@@ -352,7 +489,73 @@ void FrameStream::Take(v1::StreamFramesResponse response) {
   }
 }
 
-void FrameStream::TakeTracks(v1::FrameResult* result) {
+void FrameStream::TakeOpened(v1::StreamOpened opened) {
+  opened_ = std::move(opened);
+  // One more than are computed at a time keeps the server busy.
+  connection_->window.SetFramesAtServer(static_cast<int>(opened_.max_in_flight()) + 1);
+  if (connection_->is_open) {
+    Entry& entry = entries_.front();
+    entry.delivery = StreamEvent{.kind = StreamEvent::Kind::kReopened, .opened = opened_};
+    entry.done = true;
+    Deliver();
+    return;
+  }
+  connection_->is_open = true;
+  going_away_ = false;
+  first_id_ = last_id_;
+  for (const uint64_t id : tracks_) {
+    v1::EndedTrack& track = unseen_ends_.emplace_back();
+    track.set_id(id);
+    track.set_reason(v1::TRACK_END_RECONNECTED);
+  }
+  tracks_.clear();
+  if (std::exchange(was_open_, true)) {
+    deliveries_.emplace_back(StreamEvent{
+        .kind = StreamEvent::Kind::kReconnected, .attempts = attempts_, .opened = opened_});
+    return;
+  }
+  give_up_ = absl::InfiniteFuture();
+  attempts_ = 0;
+  try_timeout_ = options_.try_timeout;
+}
+
+void FrameStream::TakeResult(v1::FrameResult result) {
+  Entry& entry = entries_.front();
+  const absl::Time now = SteadyNow();
+  const FrameTimes times = {
+      .age = now - entry.captured,
+      .round_trip = now - entry.written,
+      .server = absl::Nanoseconds(static_cast<int64_t>(result.timings().total_ns()))};
+  connection_->window.Leave(entry.bytes);
+  // A frame that failed early has no time of the server.
+  if (result.timings().total_ns() > 0) {
+    connection_->window.Measure({.written = entry.written,
+                                 .arrived = now,
+                                 .server = times.server,
+                                 .bytes = entry.bytes,
+                                 .outstanding = entry.outstanding});
+  }
+  give_up_ = absl::InfiniteFuture();
+  attempts_ = 0;
+  const bool is_late = result.status().code() == 0 && now > entry.deadline;
+  TakeTracks(is_late, &result);
+  if (is_late) {
+    ++counts_.late_answers;
+    result.clear_features();
+    result.clear_matches();
+    result.clear_tracks();
+    result.clear_ended_tracks();
+    result.mutable_status()->set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+    result.mutable_status()->set_reason(kLate);
+    result.mutable_status()->set_message(absl::StrCat(
+        "the answer came after the frame's ", entry.budget_ms, " ms had passed on the client"));
+  }
+  entry.delivery = Received{.result = std::move(result), .times = times};
+  entry.done = true;
+  Deliver();
+}
+
+void FrameStream::TakeTracks(bool is_late, v1::FrameResult* result) {
   // A server counts its tracks anew on every connection.
   for (v1::Track& track : *result->mutable_tracks()) {
     track.set_id(track.id() + first_id_);
@@ -363,78 +566,70 @@ void FrameStream::TakeTracks(v1::FrameResult* result) {
     // The result in which the track began may have failed.
     last_id_ = std::max(last_id_, ended.id());
   }
+  if (is_late) {
+    for (const v1::EndedTrack& ended : result->ended_tracks()) {
+      const auto known = std::lower_bound(tracks_.begin(), tracks_.end(), ended.id());
+      if (known == tracks_.end() || *known != ended.id()) continue;
+      tracks_.erase(known);
+      unseen_ends_.push_back(ended);
+    }
+    return;
+  }
   // A result without any may be that of a frame that failed.
   if (result->tracks_size() + result->ended_tracks_size() > 0) {
     tracks_.clear();
     for (const v1::Track& track : result->tracks()) tracks_.push_back(track.id());
   }
-  if (lost_tracks_.empty() || result->status().code() != 0) return;
-  google::protobuf::RepeatedPtrField<v1::EndedTrack> ended;
-  for (const uint64_t id : lost_tracks_) {
-    v1::EndedTrack& track = *ended.Add();
-    track.set_id(id);
-    track.set_reason(v1::TRACK_END_RECONNECTED);
-  }
-  lost_tracks_.clear();
-  ended.MergeFrom(result->ended_tracks());
-  result->mutable_ended_tracks()->Swap(&ended);
+  if (unseen_ends_.empty() || result->status().code() != 0) return;
+  auto& ended = *result->mutable_ended_tracks();
+  for (v1::EndedTrack& track : unseen_ends_) *ended.Add() = std::move(track);
+  unseen_ends_.clear();
+  std::sort(ended.begin(), ended.end(), [](const v1::EndedTrack& a, const v1::EndedTrack& b) {
+    return a.id() < b.id();
+  });
 }
 
-void FrameStream::End(const std::shared_ptr<Connection>& connection) {
-  if (connection_ != connection) return;
-  if (busy_) {
-    mutex_.Await(absl::Condition(
-        +[](bool* busy) { return !*busy; }, &busy_));
+void FrameStream::End(absl::Status status) {
+  const Connection& connection = *connection_;
+  if (!connection.is_open) {
+    EndTry(status);
     return;
   }
-  busy_ = true;
-  // The other thread leaves a call that has ended. The caller's own call is over.
-  mutex_.Await(absl::Condition(
-      +[](FrameStream* stream)
-           ABSL_NO_THREAD_SAFETY_ANALYSIS { return !stream->reading_ && !stream->writing_; },
-      this));
-  // The server may have sent results before the end. StreamCheck bounds their number.
-  absl::Status status;
-  for (;;) {
-    v1::StreamFramesResponse response;
-    bool read = false;
-    {
-      const Unlocked unlocked(&mutex_);
-      read = connection->stream->Read(&response);
-      if (!read) status = connection->Finish();
-    }
-    if (!read) break;
-    if (connection->Accepts(response)) Take(std::move(response));
+  if (connection.is_unwritten && reconnects() && connection.number >= first_number_) {
+    // This entry is not lost: it is sent again.
+    written_ = connection.number - first_number_;
+    Entry& entry = entries_[written_];
+    entry.request = std::move(connection_->request);
+    if (entry.is_frame) ++waiting_frames_;
+    DropBeyondSlot();
   }
-  connection_ = nullptr;
-  busy_ = false;
-  if (!connection->wrong.ok()) {
-    final_status_ = connection->wrong;
-    return;
+  int unanswered = 0;
+  for (size_t i = 0; i < written_; ++i) {
+    if (entries_[i].is_frame && !entries_[i].done) ++unanswered;
   }
-  if (status.ok() && !unanswered_.empty()) {
+  const bool all_sent = send_closed_ && FirstWaiting() == entries_.size();
+  if (status.ok() && unanswered > 0) {
     status = absl::UnavailableError(absl::StrCat("the server has ended the stream with ",
-                                                 unanswered_.size(), " frames not answered"));
-  } else if (status.ok() && !send_closed_) {
+                                                 unanswered, " frames not answered"));
+  } else if (status.ok() && !all_sent) {
     status = absl::UnavailableError("the server has ended the stream");
   }
-  const bool wants_more = options_.reconnect_for > absl::ZeroDuration() && !cancelled_;
-  if (status.ok() || !wants_more || !MayPass(status)) {
+  if (status.ok() || !reconnects() || cancelled_ || !MayPass(status)) {
     final_status_ = status;
     return;
   }
   // A server that said that it would stop, and answered everything, has cost nothing.
-  if (!going_away_ || !unanswered_.empty()) LoseUnanswered(status);
-  if (SteadyNow() - connection->begun > options_.reconnect_for) {
+  if (!going_away_ || unanswered > 0) LoseUnanswered(status);
+  const absl::Time now = SteadyNow();
+  if (now - connection.begun > options_.reconnect_for) {
     // It was healthy for long enough, even if no frame was sent.
     give_up_ = absl::InfiniteFuture();
     attempts_ = 0;
   }
-  if (send_closed_) {
+  if (all_sent) {
     final_status_ = absl::OkStatus();  // every frame has its result, and none follows
     return;
   }
-  const absl::Time now = SteadyNow();
   give_up_ = std::min(give_up_, now + options_.reconnect_for);
   if (now >= give_up_) {
     final_status_ = status;  // the last try was opened, and lost before a result came
@@ -443,22 +638,75 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
   PlanTry(status, now);
 }
 
+void FrameStream::EndTry(const absl::Status& status) {
+  const absl::Status cause =
+      status.ok() ? absl::InternalError("the server ended the stream without an answer") : status;
+  if (cancelled_) {
+    final_status_ = absl::CancelledError("the stream was cancelled");
+  } else if (send_closed_ && FirstWaiting() == entries_.size()) {
+    final_status_ = absl::OkStatus();
+  } else if (connection_->is_last || !MayPass(cause)) {
+    final_status_ = cause;
+  } else {
+    PlanTry(cause, connection_->begun);
+  }
+}
+
 void FrameStream::LoseUnanswered(const absl::Status& cause) {
   StreamEvent event{.kind = StreamEvent::Kind::kLost, .status = cause};
-  for (const Unanswered& frame : unanswered_) event.lost_sequences.push_back(frame.sequence);
-  deliveries_.emplace_back(std::move(event));
   v1::Status status = WireStatusOf(cause);
   status.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
   status.set_message(
       absl::StrCat("the connection was lost before the frame was answered: ", status.message()));
-  for (const Unanswered& frame : unanswered_) {
-    v1::FrameResult result;
-    result.set_sequence(frame.sequence);
-    result.set_timestamp_ns(frame.timestamp_ns);
-    *result.mutable_status() = status;
-    deliveries_.emplace_back(std::move(result));
+  const absl::Time now = SteadyNow();
+  for (size_t i = 0; i < written_; ++i) {
+    Entry& entry = entries_[i];
+    if (entry.done) continue;
+    entry.done = true;
+    if (!entry.is_frame) continue;
+    event.lost_sequences.push_back(entry.sequence);
+    Received& lost = entry.delivery.emplace<Received>();
+    lost.result.set_sequence(entry.sequence);
+    lost.result.set_timestamp_ns(entry.timestamp_ns);
+    *lost.result.mutable_status() = status;
+    lost.times.age = now - entry.captured;
   }
-  unanswered_.clear();
+  deliveries_.emplace_back(std::move(event));
+  Deliver();
+}
+
+void FrameStream::FailLate(Entry* entry) {
+  ++counts_.late;
+  Fail(absl::StatusCode::kDeadlineExceeded, kLate,
+       absl::StrCat("the frame's ", entry->budget_ms, " ms passed before it was sent, on the client"),
+       entry);
+}
+
+void FrameStream::Fail(absl::StatusCode code, const std::string& reason,
+                       const std::string& message, Entry* entry) {
+  --waiting_frames_;
+  entry->request.Clear();
+  Received& failed = entry->delivery.emplace<Received>();
+  failed.result.set_sequence(entry->sequence);
+  failed.result.set_timestamp_ns(entry->timestamp_ns);
+  failed.result.mutable_status()->set_code(static_cast<int>(code));
+  failed.result.mutable_status()->set_reason(reason);
+  failed.result.mutable_status()->set_message(message);
+  failed.times.age = SteadyNow() - entry->captured;
+  entry->done = true;
+  Deliver();
+}
+
+void FrameStream::Deliver() {
+  while (!entries_.empty() && entries_.front().done) {
+    Delivery& delivery = entries_.front().delivery;
+    if (!std::holds_alternative<std::monostate>(delivery)) {
+      deliveries_.push_back(std::move(delivery));
+    }
+    entries_.pop_front();
+    ++first_number_;
+    if (written_ > 0) --written_;
+  }
 }
 
 void FrameStream::PlanTry(const absl::Status& cause, absl::Time begun) {
@@ -470,61 +718,14 @@ void FrameStream::PlanTry(const absl::Status& cause, absl::Time begun) {
   if (next_try_ > give_up_) final_status_ = cause;
 }
 
-void FrameStream::Connect(absl::Duration timeout) {
-  busy_ = true;
-  mutex_.AwaitWithTimeout(absl::Condition(
-                              +[](FrameStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                return stream->cancelled_ || stream->send_closed_;
-                              },
-                              this),
-                          next_try_ - SteadyNow());
-  auto connection = std::make_shared<Connection>();
-  v1::StreamOpened opened;
-  absl::Status status;
-  const absl::Time begun = SteadyNow();
-  // gRPC connects only while a call waits for it. The last try fails at once, with gRPC's reason.
-  // There is one even if the caller comes back after the time only.
-  const bool last = begun >= give_up_;
-  if (!cancelled_ && !send_closed_) {
-    opening_ = connection;
-    const v1::StreamOpen open = open_;
-    const absl::Duration limit = last ? timeout : std::min(timeout, give_up_ - begun);
-    const Unlocked unlocked(&mutex_);
-    status = Open(open, limit, /*wait_for_server=*/!last, connection.get(), &opened);
-  }
-  opening_ = nullptr;
-  busy_ = false;
-  ++attempts_;
-  if (cancelled_ || send_closed_) {
-    // A connection that was opened all the same ends as the first one would.
-    if (status.ok() && connection->stream != nullptr) {
-      connection->Cancel();
-      (void)connection->Finish();
-    }
-    final_status_ =
-        cancelled_ ? absl::CancelledError("the stream was cancelled") : absl::OkStatus();
-  } else if (status.ok()) {
-    connection_ = std::move(connection);
-    going_away_ = false;
-    opened_ = opened;
-    first_id_ = last_id_;
-    lost_tracks_.insert(lost_tracks_.end(), tracks_.begin(), tracks_.end());
-    tracks_.clear();
-    deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kReconnected,
-                                         .attempts = attempts_,
-                                         .opened = std::move(opened)});
-  } else if (last || !MayPass(status)) {
-    final_status_ = status;
-  } else {
-    PlanTry(status, begun);
-  }
-}
-
 void FrameStream::Cancel() {
   absl::MutexLock lock(&mutex_);
   cancelled_ = true;
-  if (connection_ != nullptr) connection_->Cancel();
-  if (opening_ != nullptr) opening_->Cancel();
+  if (connection_ != nullptr) {
+    connection_->Cancel(/*by_caller=*/true);
+  } else {
+    Drive();
+  }
 }
 
 }  // namespace orbserve::client

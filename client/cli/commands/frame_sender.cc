@@ -4,6 +4,8 @@
 #include "client/cli/commands/frame_sender.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,10 +60,10 @@ int64_t FrameSender::lost_by_camera() {
   return lost_by_camera_;
 }
 
-bool FrameSender::WaitForTurn(absl::Time turn) {
+bool FrameSender::WaitForTurn(Time turn) {
   absl::MutexLock lock(&mutex_);
   while (!stop_ && !Interrupted()) {
-    const absl::Duration left = turn - absl::Now();
+    const absl::Duration left = absl::FromChrono(turn - std::chrono::steady_clock::now());
     if (left <= absl::ZeroDuration()) return true;
     mutex_.AwaitWithTimeout(absl::Condition(&stop_), std::min(left, kInterruptPoll));
   }
@@ -69,7 +71,9 @@ bool FrameSender::WaitForTurn(absl::Time turn) {
 }
 
 void FrameSender::Loop() {
-  const absl::Time start = absl::Now();
+  const auto period = std::chrono::nanoseconds(fps_ > 0 ? std::llround(kNsPerSecond / fps_) : 0);
+  const bool recorded = !source_->live() && !source_->simulated();
+  Time turn = std::chrono::steady_clock::now() - period;
   uint64_t sequence = 0;
   for (int64_t index = 0; frames_ == 0 || index < frames_; ++index) {
     std::optional<FrameSource::Item> item = source_->Next();
@@ -82,8 +86,11 @@ void FrameSender::Loop() {
       LeaveOut(item->name, item->frame.status());
       continue;
     }
-    const double seconds = fps_ > 0 ? static_cast<double>(index) / fps_ : 0;
-    if (!WaitForTurn(start + absl::Seconds(seconds))) break;
+    turn += period;
+    if (recorded) turn = std::max(turn, std::chrono::steady_clock::now());
+    if (!WaitForTurn(turn)) break;
+    std::optional<Time> captured = item->captured;
+    if (source_->simulated() && fps_ > 0) captured = turn;
     v1::StreamFramesRequest request;
     v1::Frame& frame = *request.mutable_frame();
     frame = *std::move(item->frame);
@@ -99,10 +106,9 @@ void FrameSender::Loop() {
       absl::MutexLock lock(&mutex_);
       sent_.push_back({.name = item->name,
                        .picture = std::move(item->picture),
-                       .truth = item->truth,
-                       .sent_at = absl::Now()});
+                       .truth = item->truth});
     }
-    if (!stream_->Send(std::move(frame)).ok()) break;
+    if (!stream_->Send(std::move(frame), captured).ok()) break;
   }
   (void)stream_->CloseSend();
 }

@@ -30,11 +30,11 @@ class FrameSender {
     std::string name;
     std::optional<Picture> picture;
     std::optional<TrueMotion> truth;  // of a simulated camera
-    absl::Time sent_at;
   };
 
   // Starts the thread. Every pointer outlives the sender. `fps`: frames per second, 0 = as fast as
-  // the stream accepts them; a camera sets the pace by itself. `frames`: most items to take from
+  // the stream accepts them; a camera sets the pace by itself. A recording whose frame had to wait
+  // goes on at its pace from there; frames of a live source grow older. `frames`: most items to take from
   // the source, 0 = all. A frame larger than `limits` fails alone; sending it would make gRPC end
   // the stream.
   FrameSender(FrameSource* source, client::FrameStream* stream, const RequestSetup* setup,
@@ -58,8 +58,10 @@ class FrameSender {
 
  private:
   void Loop();
+  using Time = client::FrameStream::CaptureTime;
+
   // Waits until `turn`; false when the command shall stop.
-  bool WaitForTurn(absl::Time turn);
+  bool WaitForTurn(Time turn);
   void LeaveOut(const std::string& name, const absl::Status& error);
   // Timestamp of the item number `index`. A known frame rate gives the same timestamps in every
   // run; otherwise the clock decides, the camera's if there is one.

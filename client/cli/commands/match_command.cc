@@ -39,27 +39,6 @@ void AddSide(const char* key, const std::string& name, const v1::FeatureSet& fea
   json->EndObject();
 }
 
-// Adds the coordinates of the rows in `index`, as [[x, y], ...].
-void AddPoints(const char* key, const google::protobuf::RepeatedField<uint32_t>& index,
-               const v1::FeatureSet& features, JsonWriter* json) {
-  json->Key(key).BeginArray();
-  for (const uint32_t row : index) {
-    json->BeginArray();
-    if (row < static_cast<uint32_t>(features.x_size())) {
-      json->Float(features.x(static_cast<int>(row))).Float(features.y(static_cast<int>(row)));
-    }
-    json->EndArray();
-  }
-  json->EndArray();
-}
-
-void AddNumbers(const char* key, const google::protobuf::RepeatedField<uint32_t>& numbers,
-                JsonWriter* json) {
-  json->Key(key).BeginArray();
-  for (const uint32_t number : numbers) json->UInt(number);
-  json->EndArray();
-}
-
 using Geometry = std::optional<FundamentalMatrix>;
 
 void AddGeometry(const v1::MatchSet& matches, const Geometry& geometry, JsonWriter* json) {

@@ -185,7 +185,8 @@ int RunStream(const StreamOptions& given) {
        .keyframes = options.match_keyframe,
        .tracks = options.track,
        .truth = !options.photo.empty(),
-       .energy = HasPowerSource(engine->info())});
+       .energy = HasPowerSource(engine->info()),
+       .matches = options.matches});
   std::unique_ptr<StreamPictures> pictures;
   if (!options.draw.empty()) {
     pictures = StreamPictures::Make(options.draw, options.fps > 0 ? options.fps : source->fps());
@@ -212,7 +213,8 @@ int RunStream(const StreamOptions& given) {
     FrameSender sender(source, stream->get(), &prepared->setup, &engine->info().limits(),
                        options.fps, options.frames, &console);
     for (;;) {
-      absl::StatusOr<std::optional<v1::FrameResult>> result = (*stream)->Receive();
+      client::FrameTimes times;
+      absl::StatusOr<std::optional<v1::FrameResult>> result = (*stream)->Receive(&times);
       if (!result.ok()) ended = result.status();
       if (!result.ok() || !result->has_value() || guard.gave_up()) break;
       std::optional<FrameSender::Sent> sent = sender.TakeOldest();
@@ -221,7 +223,7 @@ int RunStream(const StreamOptions& given) {
         (*stream)->Cancel();
         break;
       }
-      results.Take(*sent, **std::move(result));
+      results.Take(*sent, **std::move(result), times, (*stream)->link());
     }
     if (!ended.ok()) (*stream)->Cancel();
     left_out = sender.left_out();

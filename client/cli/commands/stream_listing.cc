@@ -51,25 +51,6 @@ const char* TargetName(v1::MatchTarget target) {
   }
 }
 
-void AddMatches(const v1::FrameResult& result, JsonWriter* json) {
-  json->Key("matches").BeginArray();
-  for (const v1::FrameMatches& matches : result.matches()) {
-    json->BeginObject().Key("target").String(TargetName(matches.target()));
-    if (matches.target() == v1::MATCH_TARGET_REFERENCE) {
-      json->Key("reference").String(matches.reference());
-      json->Key("reference_version").UInt(matches.reference_version());
-    } else {
-      json->Key("target_sequence").UInt(matches.target_sequence());
-    }
-    json->Key("count").Int(matches.matches().query_index_size());
-    if (const absl::Status error = client::StatusFromWire(matches.status()); !error.ok()) {
-      AddError(error, json);
-    }
-    json->EndObject();
-  }
-  json->EndArray();
-}
-
 void AddTracks(const v1::FrameResult& result, JsonWriter* json) {
   json->Key("tracks").BeginArray();
   for (const v1::Track& track : result.tracks()) {
@@ -132,6 +113,35 @@ std::string TrackCells(const v1::FrameResult& result) {
 
 }  // namespace
 
+void StreamListing::AddMatches(const StreamRow& row, JsonWriter* json) const {
+  json->Key("matches").BeginArray();
+  for (const v1::FrameMatches& matches : row.result->matches()) {
+    const v1::MatchSet& set = matches.matches();
+    json->BeginObject().Key("target").String(TargetName(matches.target()));
+    if (matches.target() == v1::MATCH_TARGET_REFERENCE) {
+      json->Key("reference").String(matches.reference());
+      json->Key("reference_version").UInt(matches.reference_version());
+    } else {
+      json->Key("target_sequence").UInt(matches.target_sequence());
+    }
+    json->Key("count").Int(set.query_index_size());
+    if (contents_.matches) {
+      AddNumbers("query_index", set.query_index(), json);
+      AddNumbers("train_index", set.train_index(), json);
+      AddNumbers("distance", set.distance(), json);
+      AddPoints("query_xy", set.query_index(), row.result->features(), json);
+      if (matches.target() == v1::MATCH_TARGET_PREVIOUS && row.previous != nullptr) {
+        AddPoints("train_xy", set.train_index(), *row.previous, json);
+      }
+    }
+    if (const absl::Status error = client::StatusFromWire(matches.status()); !error.ok()) {
+      AddError(error, json);
+    }
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
 StreamListing::StreamListing(Kind kind, Contents contents)
     : kind_(kind), contents_(std::move(contents)) {}
 
@@ -149,7 +159,8 @@ std::string StreamListing::Heading() const {
     absl::StrAppendFormat(&text, "  %7s  %7s  %7s  %7s", "true-dx", "true-dy", "zoom", "turn");
     if (contents_.tracks) absl::StrAppendFormat(&text, "  %8s", "error/px");
   }
-  absl::StrAppendFormat(&text, "  %9s%s\n", "answer/ms", contents_.energy ? "  energy/mJ" : "");
+  absl::StrAppendFormat(&text, "  %9s  %9s  %9s%s\n", "answer/ms", "trip/ms", "age/ms",
+                        contents_.energy ? "  energy/mJ" : "");
   return text;
 }
 
@@ -180,7 +191,10 @@ std::string StreamListing::TableRow(const StreamRow& row) const {
           row.track_error_px.has_value() ? absl::StrFormat("%.3f", *row.track_error_px) : "-");
     }
   }
-  absl::StrAppendFormat(&text, "  %9s", MillisecondsCell(result.timings().total_ns()));
+  for (const absl::Duration time : {absl::Nanoseconds(result.timings().total_ns()),
+                                    row.times.round_trip, row.times.age}) {
+    absl::StrAppendFormat(&text, "  %9s", MillisecondsCell(absl::ToInt64Nanoseconds(time)));
+  }
   if (contents_.energy) absl::StrAppendFormat(&text, "  %9s", EnergyCell(result.execution()));
   text.push_back('\n');
   return text;
@@ -198,6 +212,10 @@ std::string StreamListing::JsonRow(const StreamRow& row) const {
     for (const uint64_t sequence : row.reconnected->lost_sequences) json.UInt(sequence);
     json.EndArray().EndObject();
   }
+  json.Key("age_ms").Double(absl::ToDoubleMilliseconds(row.times.age));
+  if (row.times.round_trip > absl::ZeroDuration()) {
+    json.Key("round_trip_ms").Double(absl::ToDoubleMilliseconds(row.times.round_trip));
+  }
   if (const absl::Status error = client::StatusFromWire(result.status()); !error.ok()) {
     AddError(error, &json);
   } else {
@@ -206,7 +224,7 @@ std::string StreamListing::JsonRow(const StreamRow& row) const {
     json.Key("truncated").Bool(result.features().truncated());
     AddPasses(result.features(), &json);
     json.Key("keyframe").Bool(result.keyframe());
-    AddMatches(result, &json);
+    AddMatches(row, &json);
     if (contents_.tracks) AddTracks(result, &json);
     if (row.truth.has_value()) AddTruth(row, &json);
     if (!row.overlay.empty()) json.Key("overlay").String(row.overlay);

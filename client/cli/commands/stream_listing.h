@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "client/cli/images/simulation/true_motion.h"
-#include "orbserve/v1/orbserve.pb.h"
+#include "client/cli/output/json_writer.h"
+#include "orbserve/client.h"
 
 namespace orbserve::cli {
 
@@ -26,6 +27,8 @@ struct Reconnection {
 struct StreamRow {
   std::string name;
   const v1::FrameResult* result = nullptr;
+  client::FrameTimes times;
+  const v1::FeatureSet* previous = nullptr;  // that it was matched with, if they are known
   std::string overlay;                   // picture written for it; may be empty
   std::optional<TrueMotion> truth;       // of a simulated camera
   std::optional<double> track_error_px;  // median error of the tracks, if the truth is known
@@ -43,6 +46,7 @@ class StreamListing {
     bool tracks = false;
     bool truth = false;  // the true motion of a simulated camera
     bool energy = false;
+    bool matches = false;  // rows and points of all matches, in JSON only
   };
 
   StreamListing(Kind kind, Contents contents);
@@ -59,6 +63,8 @@ class StreamListing {
  private:
   std::string TableRow(const StreamRow& row) const;
   std::string JsonRow(const StreamRow& row) const;
+
+  void AddMatches(const StreamRow& row, JsonWriter* json) const;
 
   const Kind kind_;
   const Contents contents_;

@@ -74,6 +74,9 @@ absl::Status CheckStreamOptions(const StreamOptions& options) {
       return absl::InvalidArgumentError(absl::StrCat(idle, " has no effect: it needs --track"));
     }
   }
+  if (options.matches && !options.common.json) {
+    return absl::InvalidArgumentError("--matches has no effect: it needs --json");
+  }
   if (options.reconnect_s.has_value() && options.common.server.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--reconnect ", *options.reconnect_s, " has no effect: it needs --server"));

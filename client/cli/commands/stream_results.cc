@@ -24,16 +24,20 @@ StreamResults::StreamResults(const StreamListing* listing, StreamPictures* pictu
   console_->Output(listing_->Heading());
 }
 
-void StreamResults::Take(const FrameSender::Sent& sent, v1::FrameResult result) {
-  const absl::Time now = absl::Now();
-  StreamRow row{.name = sent.name, .result = &result, .truth = sent.truth};
+void StreamResults::Take(const FrameSender::Sent& sent, v1::FrameResult result,
+                         const client::FrameTimes& times, const client::LinkState& link) {
+  link_ = link;
+  StreamRow row{.name = sent.name, .result = &result, .times = times, .truth = sent.truth};
   if (const absl::Status status = client::StatusFromWire(result.status()); !status.ok()) {
     TakeFailed(sent, result.sequence(), status);
     Print(std::move(row));
     return;
   }
-  pace_.Take(now, now - sent.sent_at);
+  pace_.Take(absl::Now(), times.age);
   const v1::FrameMatches* previous = CheckMatches(sent, result);
+  if (previous != nullptr && previous->target_sequence() == previous_sequence_) {
+    row.previous = &previous_;
+  }
   if (tracks_) {
     tails_.Take(result, sent.truth);
     track_sum_ += result.tracks_size();
@@ -115,7 +119,7 @@ void StreamResults::Print(StreamRow row) {
   console_->Output(listing_->Row(row));
   if (!console_->StatusDue()) return;
   const int64_t tracks = tracks_ ? static_cast<int64_t>(tails_.tails().size()) : -1;
-  console_->ShowStatus(StatusText(totals_, pace_, frame_count_, tracks));
+  console_->ShowStatus(StatusText(totals_, pace_, frame_count_, tracks, link_));
 }
 
 const v1::FrameMatches* StreamResults::CheckMatches(const FrameSender::Sent& sent,

@@ -30,8 +30,10 @@ class StreamResults {
   StreamResults(const StreamListing* listing, StreamPictures* pictures, bool tracks,
                 int64_t frame_count, Console* console);
 
-  // Takes the result of the frame `sent`. Results come in the order of the frames.
-  void Take(const FrameSender::Sent& sent, v1::FrameResult result);
+  // Takes the result of the frame `sent`. Results come in the order of the frames. `link`: the state
+  // of the stream with it.
+  void Take(const FrameSender::Sent& sent, v1::FrameResult result, const client::FrameTimes& times,
+            const client::LinkState& link);
 
   // Takes an event between two results.
   void Take(const client::StreamEvent& event);
@@ -60,6 +62,7 @@ class StreamResults {
   Console* const console_;
   StreamTotals totals_;
   StreamPace pace_;
+  client::LinkState link_;
   TrackTails tails_;
   int64_t track_sum_ = 0;
   int64_t tracked_ = 0;                      // frames with an answer

@@ -30,13 +30,17 @@ absl::Duration StreamPace::Latency() const {
 }
 
 std::string StatusText(const StreamTotals& totals, const StreamPace& pace, int64_t count,
-                       int64_t tracks) {
+                       int64_t tracks, const client::LinkState& link) {
   std::string text = absl::StrCat(totals.answered());
   if (count > 0) absl::StrAppend(&text, "/", count);
   absl::StrAppendFormat(&text, " frames, %.1f a second, latency %.1f ms", pace.Rate(),
                         absl::ToDoubleMilliseconds(pace.Latency()));
   if (tracks >= 0) absl::StrAppend(&text, ", ", tracks, " tracks");
   absl::StrAppend(&text, NotDone(totals));
+  if (link.limits) {
+    absl::StrAppendFormat(&text, ", the link limits (%.1f ms)",
+                          absl::ToDoubleMilliseconds(link.way));
+  }
   return text;
 }
 

@@ -12,13 +12,14 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "orbserve/client.h"
 
 namespace orbserve::cli {
 
 struct StreamTotals {
   int64_t done = 0;
   int64_t failed = 0;     // frames with an error, other than those below
-  int64_t dropped = 0;    // frames that the server dropped, as its policy says
+  int64_t dropped = 0;    // frames that were dropped, as the policy says
   int64_t late = 0;       // frames that were not answered before their deadline
   int64_t lost = 0;       // frames without an answer when a connection was lost
   int64_t matched = 0;    // frames with matches with the frame before
@@ -28,10 +29,10 @@ struct StreamTotals {
   int64_t answered() const { return done + failed + dropped + late + lost; }
 };
 
-// Rate and latency over the latest frames.
+// Rate, and latency from capture to answer, over the latest frames.
 class StreamPace {
  public:
-  // Takes the answer of a frame that came at `now`, `latency` after the frame was sent.
+  // Takes the answer of a frame that came at `now`, `latency` after the frame was captured.
   void Take(absl::Time now, absl::Duration latency);
 
   // Answers per second; 0 before the second one.
@@ -52,8 +53,9 @@ class StreamPace {
 
 // "412/900 frames, 29.9 a second, latency 8.3 ms, 187 tracks, 3 dropped, 1 late". `count`: number
 // of frames of the source, 0 = not known. `tracks`: of the latest frame, below 0 = none are kept.
+// ", the link limits (152.0 ms)" is there while `link` says so, with the time on the way.
 std::string StatusText(const StreamTotals& totals, const StreamPace& pace, int64_t count,
-                       int64_t tracks);
+                       int64_t tracks, const client::LinkState& link);
 
 // ", 3 dropped, 1 late, 2 failed": the frames that were not done, kinds without any left away.
 std::string NotDone(const StreamTotals& totals);

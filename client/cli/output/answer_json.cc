@@ -30,6 +30,26 @@ void AddPasses(const v1::FeatureSet& features, JsonWriter* json) {
   json->Key("suppression_passes").UInt(features.suppression_passes());
 }
 
+void AddPoints(const char* key, const google::protobuf::RepeatedField<uint32_t>& index,
+               const v1::FeatureSet& features, JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const uint32_t row : index) {
+    json->BeginArray();
+    if (row < static_cast<uint32_t>(features.x_size())) {
+      json->Float(features.x(static_cast<int>(row))).Float(features.y(static_cast<int>(row)));
+    }
+    json->EndArray();
+  }
+  json->EndArray();
+}
+
+void AddNumbers(const char* key, const google::protobuf::RepeatedField<uint32_t>& numbers,
+                JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const uint32_t number : numbers) json->UInt(number);
+  json->EndArray();
+}
+
 void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,
                   JsonWriter* json) {
   json->Key("timings_ms").BeginObject();

@@ -21,6 +21,14 @@ void AddImageSize(const v1::FeatureSet& features, JsonWriter* json);
 // Adds `"suppression_passes"` if the features have it.
 void AddPasses(const v1::FeatureSet& features, JsonWriter* json);
 
+// Adds an array of numbers.
+void AddNumbers(const char* key, const google::protobuf::RepeatedField<uint32_t>& numbers,
+                JsonWriter* json);
+
+// Adds the coordinates of the rows in `index`, as [[x, y], ...]; [] for a row that is not there.
+void AddPoints(const char* key, const google::protobuf::RepeatedField<uint32_t>& index,
+               const v1::FeatureSet& features, JsonWriter* json);
+
 // Adds `"timings_ms": {...}`, `"batch_size"`, `"backend"`, `"device"` and, if the answer has it,
 // `"energy_joules"`.
 void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,

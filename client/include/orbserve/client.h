@@ -15,6 +15,7 @@
 #ifndef ORBSERVE_CLIENT_H_
 #define ORBSERVE_CLIENT_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -60,6 +61,11 @@ struct ClientOptions {
   // Clients of one process that call the same address with the same options share a connection.
   // True: this client has one of its own, and with it a share of its own in the bandwidth.
   bool own_connection = false;
+  // Longest silence of a connection with a call or a stream on it, >= 2 s; infinite: any. The server
+  // is probed after a second of silence, or a third of this time if that is longer; without an
+  // answer the connection is lost at its end. Probes wait behind what is under way: give more on
+  // links that need more than a second for it.
+  absl::Duration keepalive = absl::Milliseconds(2750);
 };
 
 // The server's table entry for an error of this library. For an error without an entry only code
@@ -112,6 +118,8 @@ struct StreamOptions {
   absl::Duration max_delay = absl::Milliseconds(800);
   // Longest time of one try; the first connection has `ClientOptions.timeout` besides.
   absl::Duration try_timeout = absl::Seconds(10);
+  // Frames that wait in the client with DROP_POLICY_NEWEST and DROP_POLICY_OLDEST, >= 1.
+  int max_waiting = 1;
   // Called by Receive(), on its thread, between the results that the event separates. Must not call
   // the stream, except Cancel(). May be empty.
   std::function<void(const StreamEvent& event)> on_event;
@@ -228,11 +236,49 @@ class ExtractPipeline {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// What the client measured of one frame, on its steady clock.
+struct FrameTimes {
+  absl::Duration age;  // from the capture to the result here
+  // From the writing of the frame to its result here; zero for a frame that was not written. The
+  // server had `server` of it (`FrameTimings.total_ns`), the link the rest.
+  absl::Duration round_trip;
+  absl::Duration server;
+};
+
+// How a stream fares on its way to the server.
+struct LinkState {
+  bool connected = false;
+  // Latest time that a frame spent on the way there and back, and the shortest one of the last 5 to
+  // 10 seconds: `round_trip` less `server`. Zero before the first answer of a connection.
+  absl::Duration way;
+  absl::Duration shortest_way;
+  // NEWEST, OLDEST: the link keeps frames waiting, and not the server or the source. A smaller
+  // format, or a JPEG, makes answers younger.
+  bool limits = false;
+  uint64_t dropped = 0;       // frames that the client dropped
+  uint64_t late = 0;          // frames whose deadline passed before the client had sent them
+  uint64_t late_answers = 0;  // answers that came after the deadline of their frame
+};
+
 // Stream of one robot's frames. Results come in the order of the frames, exactly one for each frame
-// sent, unless the stream ends with an error. One thread sends and one receives; one thread may do
-// both if it leaves at most `max_in_flight` frames unanswered.
+// sent, unless the stream ends with an error. Threads may send and receive at the same time. One
+// thread may do both, with DROP_POLICY_BLOCK if it leaves at most `max_in_flight` frames unanswered.
+// The stream connects again inside these calls: somebody must send or receive.
+//
+// The age of a frame counts from its capture, on the steady clock of this machine; `timestamp_ns` is
+// only handed through. A deadline (`Frame.deadline_ms`, else `StreamOpen.deadline_ms`) is a limit of
+// this age: the server gets what is left of it when the frame is written, and a frame whose deadline
+// has passed is DEADLINE_EXCEEDED wherever it is. Of an answer that comes too late only times,
+// `keyframe` and the ends of tracks remain; these ends are in the next result without an error.
+//
+// With DROP_POLICY_NEWEST and DROP_POLICY_OLDEST up to `StreamOptions.max_waiting` frames wait in
+// the client while the link or the server are busy, or while the stream connects again. When one
+// more comes, a frame is dropped, as the policy says: its result has the reason DROPPED. No more
+// frames are under way than the link needs.
 class FrameStream {
  public:
+  using CaptureTime = std::chrono::steady_clock::time_point;
+
   // Cancels the stream unless it was received to its end.
   ~FrameStream();
 
@@ -243,20 +289,36 @@ class FrameStream {
   // once.
   v1::StreamOpened opened() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Sends a frame. Waits while the server holds the stream back, or while the stream connects
-  // again. An error means that the stream has ended; Receive() returns the reason.
-  absl::Status Send(v1::Frame frame) ABSL_LOCKS_EXCLUDED(mutex_);
+  LinkState link() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Changes the options of all frames that are sent later. Belongs to the sending thread. Errors as
-  // Send(); a server that refuses the options ends the stream.
+  // Sends a frame that was captured at `captured`, by default now. With DROP_POLICY_BLOCK waits
+  // while the server holds the stream back, or while the stream connects again, but no longer than
+  // until the frame's deadline; with other policies never waits. An error means that the stream has
+  // ended; Receive() returns the reason.
+  absl::Status Send(v1::Frame frame, std::optional<CaptureTime> captured = std::nullopt)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Send() that never waits: false, and `*frame` is unchanged, where it would.
+  absl::StatusOr<bool> TrySend(v1::Frame* frame, std::optional<CaptureTime> captured = std::nullopt)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Changes the options of all frames that are sent later. Waits as Send() does. Errors as Send(); a
+  // server that refuses the options ends the stream.
   absl::Status Reopen(const v1::StreamOpen& open) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Tells the server that no more frames follow. Belongs to the sending thread.
+  // Tells the server that no more frames follow those that were sent.
   absl::Status CloseSend() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits for the next result. No value means that the stream ended well: after CloseSend(), with
   // a result for every frame. A failed frame has its `status` set and does not end the stream.
-  absl::StatusOr<std::optional<v1::FrameResult>> Receive() ABSL_LOCKS_EXCLUDED(mutex_);
+  // `times` may be null.
+  absl::StatusOr<std::optional<v1::FrameResult>> Receive(FrameTimes* times = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Receive() for up to `timeout`; zero: does not wait. False if nothing came; `*result` and
+  // `*times` are then unchanged.
+  bool Receive(absl::Duration timeout, absl::StatusOr<std::optional<v1::FrameResult>>* result,
+               FrameTimes* times = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True once the server has said that it is about to stop, until the stream has gone over to
   // another one. It still answers the frames sent so far.
@@ -268,64 +330,111 @@ class FrameStream {
  private:
   friend class Client;
 
-  struct Connection;
-  // A frame that was sent and not answered yet.
-  struct Unanswered {
-    uint64_t sequence;
-    int64_t timestamp_ns;
+  class Connection;
+  struct Received {
+    v1::FrameResult result;
+    FrameTimes times;
   };
-  // The next thing that Receive() hands out.
-  using Delivery = std::variant<v1::FrameResult, StreamEvent>;
+  // The next thing that Receive() hands out; monostate: nothing.
+  using Delivery = std::variant<std::monostate, Received, StreamEvent>;
+
+  // A frame or an opening from its sending to its delivery. Is waiting until it is written; a frame
+  // that fails on the client is done before.
+  struct Entry {
+    v1::StreamFramesRequest request;  // while it waits
+    bool is_frame = false;
+    uint64_t sequence = 0;
+    int64_t timestamp_ns = 0;
+    int64_t bytes = 0;
+    uint32_t budget_ms = 0;  // 0 = none
+    absl::Time captured = absl::InfinitePast();
+    absl::Time deadline = absl::InfiniteFuture();
+    absl::Time written = absl::InfinitePast();
+    int64_t outstanding = 0;  // LinkWindow::Sample
+    bool done = false;
+    Delivery delivery;  // once it is done
+  };
 
   FrameStream(Client* client, v1::StreamOpen open, StreamOptions options);
 
-  // Opens a connection and waits for the server's answer, for up to `timeout`. `wait_for_server`:
-  // waits for a server that cannot be reached, too.
-  absl::Status Open(const v1::StreamOpen& open, absl::Duration timeout, bool wait_for_server,
-                    Connection* connection, v1::StreamOpened* opened) const;
-  // Sends `request` on the current connection, or the next one.
-  absl::Status Write(const v1::StreamFramesRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool reconnects() const { return options_.reconnect_for > absl::ZeroDuration(); }
+  // True if frames wait in the client by the policy that was given last.
+  bool has_slot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool has_ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Entry MakeEntry(v1::Frame frame, std::optional<CaptureTime> captured) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes a frame or an opening and writes it, or lets it wait. With BLOCK waits until it is
+  // written.
+  absl::Status Put(Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True once entry `number` does not wait any more.
+  bool IsTaken(uint64_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Index of the first entry that waits; `entries_.size()` if none does.
+  size_t FirstWaiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops frames, as the policy says, until the others fit into the slot.
+  void DropBeyondSlot() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Does everything that is due: fails frames whose deadline has passed, tries to connect, gives up
+  // a try, writes. Every call of the stream begins with it.
+  void Drive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Time at which Drive() has something to do unless something happens before.
+  absl::Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until `is_done`, until NextDue() or until `until`, whichever comes first.
+  template <typename Predicate>
+  void AwaitUntil(absl::Time until, const Predicate& is_done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins a try to connect.
+  void Connect(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes what waits, if the connection has room.
+  void Write(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes a message of the server.
   void Take(v1::StreamFramesResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives the tracks of a result their ids on this stream, and names those that were lost.
-  void TakeTracks(v1::FrameResult* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends `connection`, whose messages or whose reader have ended: reads it to its end and decides
-  // what becomes of the stream. Waits for the other thread to leave the connection. Does nothing if
-  // that has been done.
-  void End(const std::shared_ptr<Connection>& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Fails the frames without an answer.
+  void TakeOpened(v1::StreamOpened opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeResult(v1::FrameResult result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives the tracks of a result their ids on this stream, and names those that ended unseen.
+  // `is_late`: its tracks are not delivered.
+  void TakeTracks(bool is_late, v1::FrameResult* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The connection has ended: decides what becomes of the stream.
+  void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndTry(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fails the frames that were written and not answered.
   void LoseUnanswered(const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets the time of the next try after a loss, or after a try that began at `begun`. Sets
   // `final_status_` if the server asks for a longer wait than there is time.
   void PlanTry(const absl::Status& cause, absl::Time begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the time of the next try and tries once to connect, for up to `timeout`. Sets
-  // `final_status_` when there is no use in a further try.
-  void Connect(absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends a waiting frame on the client: invalidates all entries.
+  void FailLate(Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Fail(absl::StatusCode code, const std::string& reason, const std::string& message,
+            Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves what is done to `deliveries_`, as far as the order allows.
+  void Deliver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Client* const client_;
   const StreamOptions options_;
   mutable absl::Mutex mutex_;
-  // Null while the stream is down.
-  std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);
-  // A connection that is being opened, for Cancel().
-  std::shared_ptr<Connection> opening_ ABSL_GUARDED_BY(mutex_);
-  v1::StreamOpen open_ ABSL_GUARDED_BY(mutex_);  // the latest options
+  // Null while the stream is down. Deleted under the lock when its call has ended.
+  Connection* connection_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  v1::StreamOpen given_ ABSL_GUARDED_BY(mutex_);  // the latest options
+  v1::StreamOpen open_ ABSL_GUARDED_BY(mutex_);   // the latest options that were written
   v1::StreamOpened opened_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Unanswered> unanswered_ ABSL_GUARDED_BY(mutex_);
+  // Everything that is not delivered. The first `written_` were written or failed; among the others
+  // some may have failed.
+  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  size_t written_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t first_number_ ABSL_GUARDED_BY(mutex_) = 0;  // of the first entry, counted from 0
+  int waiting_frames_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Delivery> deliveries_ ABSL_GUARDED_BY(mutex_);
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;     // a thread reads from the connection
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;     // a thread writes to it
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;        // a thread ends it, or opens a new one
+  LinkState counts_ ABSL_GUARDED_BY(mutex_);         // only its counters
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;  // the server of the latest connection
   bool send_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // by the caller
+  bool was_open_ ABSL_GUARDED_BY(mutex_) = false;   // the first connection
+  absl::Duration try_timeout_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_try_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // after the latest loss
-  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;                   // since the latest answered frame
-  uint64_t first_id_ ABSL_GUARDED_BY(mutex_) = 0;              // added to ids of tracks
-  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;               // largest id of a track so far
-  std::vector<uint64_t> tracks_ ABSL_GUARDED_BY(mutex_);       // of this connection's latest result
-  std::vector<uint64_t> lost_tracks_ ABSL_GUARDED_BY(mutex_);  // of connections before, id up
+  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;              // since the latest answered frame
+  uint64_t first_id_ ABSL_GUARDED_BY(mutex_) = 0;         // added to ids of tracks
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;          // largest id of a track so far
+  std::vector<uint64_t> tracks_ ABSL_GUARDED_BY(mutex_);  // that the caller knows of, id up
+  std::vector<v1::EndedTrack> unseen_ends_ ABSL_GUARDED_BY(mutex_);  // that it does not know of
   std::optional<absl::Status> final_status_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -304,6 +304,8 @@ absl::StatusOr<std::optional<CameraDevice::Frame>> CameraDevice::Next(
   Frame frame;
   frame.timestamp_ns =
       int64_t{buffer.timestamp.tv_sec} * 1'000'000'000 + int64_t{buffer.timestamp.tv_usec} * 1000;
+  frame.is_steady =
+      (buffer.flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) == V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
   if (last_sequence_.has_value()) {
     const uint32_t step = buffer.sequence - *last_sequence_;
     // Drivers that do not count leave the number as it is.

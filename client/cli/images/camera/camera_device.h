@@ -32,7 +32,8 @@ class CameraDevice {
 
   struct Frame {
     std::string bytes;         // MJPEG: one JPEG; otherwise `height_px` rows of `stride_bytes`
-    int64_t timestamp_ns = 0;  // of the camera's clock, which is the machine's steady clock
+    int64_t timestamp_ns = 0;  // of the camera's clock
+    bool is_steady = false;    // which is the machine's steady clock
     uint32_t lost_before = 0;  // frames that the camera dropped since the frame before
     absl::Status status;       // not OK: the camera marked the frame as damaged
   };

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -66,6 +67,9 @@ class CameraSource : public FrameSource {
     }
     Item item = ItemOf(std::move(name), &**frame);
     item.timestamp_ns = (*frame)->timestamp_ns;
+    if ((*frame)->is_steady) {
+      item.captured.emplace(std::chrono::nanoseconds((*frame)->timestamp_ns));
+    }
     item.lost_before = (*frame)->lost_before;
     return item;
   }

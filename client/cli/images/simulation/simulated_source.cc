@@ -41,6 +41,7 @@ class SimulatedSource : public FrameSource {
   void Stop() override { stop_ = true; }
   int64_t count() const override { return frames_; }
   double fps() const override { return fps_; }
+  bool simulated() const override { return true; }
 
  private:
   const SimulatedFlight flight_;
