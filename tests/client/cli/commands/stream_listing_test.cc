@@ -117,10 +117,12 @@ TEST(StreamStatusTest, StatusHasRateLatencyTracksAndDrops) {
   EXPECT_NEAR(pace.Rate(), 25, 1e-6);
   EXPECT_EQ(absl::ToDoubleMilliseconds(pace.Latency()), 8);
   StreamTotals totals{.done = 290, .failed = 1, .dropped = 6, .late = 2, .lost = 1};
-  EXPECT_EQ(StatusText(totals, pace, 900, 187),
+  EXPECT_EQ(StatusText(totals, pace, 900, 187, {}),
             "300/900 frames, 25.0 a second, latency 8.0 ms, 187 tracks, 6 dropped, 2 late, 1 lost, "
             "1 failed");
-  EXPECT_EQ(StatusText({.done = 3}, pace, 0, -1), "3 frames, 25.0 a second, latency 8.0 ms");
+  EXPECT_EQ(StatusText({.done = 3}, pace, 0, -1, {}), "3 frames, 25.0 a second, latency 8.0 ms");
+  EXPECT_EQ(StatusText({.done = 3}, pace, 0, -1, {.way = absl::Milliseconds(123), .limits = true}),
+            "3 frames, 25.0 a second, latency 8.0 ms, the link limits (123.0 ms)");
 }
 
 TEST(StreamStatusTest, APauseDoesNotLeaveTheRateUnknown) {

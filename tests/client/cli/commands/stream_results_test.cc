@@ -79,13 +79,13 @@ class StreamResultsTest : public ::testing::Test {
 TEST_F(StreamResultsTest, ARowTellsOfEveryLossBeforeIt) {
   const auto lines = Printed([](StreamResults* results) {
     results->Take(client::StreamEvent{.kind = Kind::kLost, .lost_sequences = {1}});
-    results->Take(Sent(), Result(1, absl::StatusCode::kUnavailable));
+    results->Take(Sent(), Result(1, absl::StatusCode::kUnavailable), {}, {});
     results->Take(client::StreamEvent{.kind = Kind::kReconnected, .attempts = 1});
     results->Take(client::StreamEvent{.kind = Kind::kLost, .lost_sequences = {2}});
-    results->Take(Sent(), Result(2, absl::StatusCode::kUnavailable));
+    results->Take(Sent(), Result(2, absl::StatusCode::kUnavailable), {}, {});
     results->Take(client::StreamEvent{.kind = Kind::kReconnected, .attempts = 3});
-    results->Take(Sent(), Result(3));
-    results->Take(Sent(), Result(4));
+    results->Take(Sent(), Result(3), {}, {});
+    results->Take(Sent(), Result(4), {}, {});
   });
   ASSERT_THAT(lines, SizeIs(4));
   EXPECT_THAT(lines[0], Not(HasSubstr("reconnected")));
@@ -98,7 +98,7 @@ TEST_F(StreamResultsTest, ARowTellsOfEveryLossBeforeIt) {
 
 TEST_F(StreamResultsTest, AFrameWhosePictureFailsHasItsRow) {
   pictures_.status = absl::ResourceExhaustedError("the disk is full");
-  const auto lines = Printed([](StreamResults* results) { results->Take(Sent(true), Result(5)); });
+  const auto lines = Printed([](StreamResults* results) { results->Take(Sent(true), Result(5), {}, {}); });
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_THAT(lines[0], HasSubstr("\"sequence\":5,"));
   EXPECT_THAT(lines[0], HasSubstr("\"features\":1,"));
@@ -122,8 +122,8 @@ TEST_F(StreamResultsTest, MotionIsDrawnFromTheFrameThatWasMatchedOnly) {
   };
   for (const uint64_t with : {1, 2}) {
     Printed([&](StreamResults* results) {
-      results->Take(Sent(true), Result(1));
-      results->Take(Sent(true), matched(with));
+      results->Take(Sent(true), Result(1), {}, {});
+      results->Take(Sent(true), matched(with), {}, {});
     });
   }
   ASSERT_THAT(pictures_.pictures, SizeIs(4));
