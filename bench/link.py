@@ -22,6 +22,7 @@ import argparse
 import json
 import pathlib
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -118,13 +119,8 @@ class Bench:
         write_photograph(self.photo)
         command = [options.build / "bin" / "orbserve-server", "--listen", "127.0.0.1:0", "--http-listen", ""]
         self.server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self.port = None
-        for line in self.server.stderr:
-            if "event=serving" in line or "listen" in line:
-                words = [word for word in line.replace('"', " ").split() if "127.0.0.1:" in word]
-                if words:
-                    self.port = int(words[0].rsplit(":", 1)[1])
-                    break
+        found = (re.search(r"event=serving .* port=(\d+) ", line) for line in self.server.stderr)
+        self.port = int(next(match for match in found if match)[1])
         threading.Thread(target=self.server.stderr.read, daemon=True).start()
 
     def program(self, fps, width, height, seconds, policy, deadline_ms):

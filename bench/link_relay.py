@@ -84,8 +84,15 @@ class Relay:
         self._call(cut)
 
     def close(self):
+        async def end():
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self.loop.stop()
+
         self.hard()
-        self._call(self.loop.stop)
+        asyncio.run_coroutine_threadsafe(end(), self.loop)
         self.thread.join()
 
     def _call(self, function, *arguments):
@@ -130,11 +137,13 @@ class Relay:
             queue = asyncio.Queue()
             for part in (self._take(direction, source, queue), self._give(connection, sink, queue)):
                 connection["tasks"].append(self.loop.create_task(part))
-        # One end that is gone takes the other with it, once what it sent has been given. A dead connection stays.
-        await asyncio.gather(*connection["tasks"], return_exceptions=True)
-        self.connections.remove(connection)
-        near.close()
-        far.close()
+        try:
+            # One end that is gone takes the other with it, once what it sent has been given. A dead connection stays.
+            await asyncio.gather(*connection["tasks"], return_exceptions=True)
+        finally:
+            self.connections.remove(connection)
+            near.close()
+            far.close()
 
     async def _take(self, direction, source, queue):
         """Reads as fast as the link sends, and notes when each piece arrives at its other end."""

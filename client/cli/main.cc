@@ -84,7 +84,7 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
       ->type_name("SECONDS")
       ->check(InRange(0.0, 86400.0));
   app->add_option("--keepalive", options->keepalive_s,
-                  "Silence of a --server after which the connection is lost; default 2.75")
+                  "Silence of a --server after which the connection is lost; default 2.5")
       ->type_name("SECONDS")
       ->check(InRange(2.0, 86400.0));
   app->add_option("--backend", options->backend,
@@ -259,8 +259,9 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
                   "--track")
       ->type_name("PERCENT")
       ->check(InRange(1, 99));
-  app->add_option("--drop-policy", options->drop_policy,
-                  "Frames that survive when server or link are too slow; block (default) drops none")
+  app->add_option(
+         "--drop-policy", options->drop_policy,
+         "Frames that survive when server or link are too slow; block (default) drops none")
       ->type_name("block|newest|oldest");
   app->add_option("--deadline-ms", options->deadline_ms,
                   "Longest time from the capture of a frame to its answer")

@@ -30,21 +30,21 @@ inline constexpr double kReconnectSeconds = 30;
 
 // Options that every command takes.
 struct CommonOptions {
-  std::string server;           // "" = the embedded engine
-  std::string client_id;        // "" = orbserve@HOSTNAME
-  std::string tls_ca_file;      // "" = plain text
-  std::string tls_cert_file;    // the client's own certificate; "" = none
-  std::string tls_key_file;     // key of `tls_cert_file`
-  std::string token_file;       // its first line is the token to show to the server
-  double timeout_s = 0;         // of one call; 0 = no limit
+  std::string server;                 // "" = the embedded engine
+  std::string client_id;              // "" = orbserve@HOSTNAME
+  std::string tls_ca_file;            // "" = plain text
+  std::string tls_cert_file;          // the client's own certificate; "" = none
+  std::string tls_key_file;           // key of `tls_cert_file`
+  std::string token_file;             // its first line is the token to show to the server
+  double timeout_s = 0;               // of one call; 0 = no limit
   std::optional<double> keepalive_s;  // longest silence of a connection
-  std::string backend;          // of the embedded engine; "" = auto
-  int threads = 0;              // of the embedded engine; 0 = one per core
-  std::string log_level;        // of the embedded engine; "" = warning
-  bool own_connection = false;  // one that no other engine of this process shares
-  bool time_stages = false;     // the embedded engine times every batch, also on CUDA
-  bool quiet = false;           // only errors on standard error
-  bool json = false;            // JSON on standard output
+  std::string backend;                // of the embedded engine; "" = auto
+  int threads = 0;                    // of the embedded engine; 0 = one per core
+  std::string log_level;              // of the embedded engine; "" = warning
+  bool own_connection = false;        // one that no other engine of this process shares
+  bool time_stages = false;           // the embedded engine times every batch, also on CUDA
+  bool quiet = false;                 // only errors on standard error
+  bool json = false;                  // JSON on standard output
 };
 
 // Options of every command that reads images.

@@ -164,7 +164,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
     const absl::Duration probe_after = std::max(kProbeAfter, options.keepalive / 3);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, GrpcMilliseconds(probe_after));
     // This is also TCP's limit for data that nobody acknowledges (TCP_USER_TIMEOUT).
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, GrpcMilliseconds(options.keepalive - probe_after));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                     GrpcMilliseconds(options.keepalive - probe_after));
     // An idle stream is probed, too: gRPC would stop after two probes.
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   }

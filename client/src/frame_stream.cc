@@ -108,7 +108,8 @@ class FrameStream::Connection final
             Break(std::move(right));
           }
         }
-        if (stream_->deliveries_.size() < kMaxUnread || !failure.ok() || stream_->cancelled_) ReadOn();
+        if (stream_->deliveries_.size() < kMaxUnread || !failure.ok() || stream_->cancelled_)
+          ReadOn();
         return;
       }
       can_write = false;
@@ -125,6 +126,7 @@ class FrameStream::Connection final
     } else {
       can_write = false;
       is_unwritten = is_open;
+      ReadOn();  // to the end of the call
     }
   }
 
@@ -255,9 +257,9 @@ absl::StatusOr<bool> FrameStream::TrySend(v1::Frame* frame, std::optional<Captur
   absl::MutexLock lock(&mutex_);
   Drive();
   if (has_ended() || send_closed_) return StreamHasEnded();
-  const bool may_write = connection_ != nullptr && connection_->is_open &&
-                         connection_->can_write && !connection_->is_writing &&
-                         !(going_away_ && reconnects()) && FirstWaiting() == entries_.size();
+  const bool may_write = connection_ != nullptr && connection_->is_open && connection_->can_write &&
+                         !connection_->is_writing && !(going_away_ && reconnects()) &&
+                         FirstWaiting() == entries_.size();
   if (!may_write && !has_slot()) return false;
   if (absl::Status put = Put(MakeEntry(std::move(*frame), captured)); !put.ok()) return put;
   return true;
@@ -358,9 +360,8 @@ absl::Time FrameStream::NextDue() const {
 template <typename Predicate>
 void FrameStream::AwaitUntil(absl::Time until, const Predicate& is_done) {
   const absl::Time due = NextDue();
-  const auto wakes = [this, due, &is_done]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return is_done() || NextDue() < due;
-  };
+  const auto wakes = [this, due, &is_done]()
+                         ABSL_NO_THREAD_SAFETY_ANALYSIS { return is_done() || NextDue() < due; };
   mutex_.AwaitWithTimeout(absl::Condition(&wakes),
                           std::min(std::min(due, until) - SteadyNow(), kLongestWait));
 }
@@ -430,8 +431,7 @@ absl::Status FrameStream::CloseSend() {
     connection_->Cancel(/*by_caller=*/false);
   }
   Drive();
-  const bool failed = final_status_.has_value() && !final_status_->ok();
-  return failed ? StreamHasEnded() : absl::OkStatus();
+  return cancelled_ ? StreamHasEnded() : absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive(FrameTimes* times) {
@@ -584,9 +584,8 @@ void FrameStream::TakeTracks(bool is_late, v1::FrameResult* result) {
   auto& ended = *result->mutable_ended_tracks();
   for (v1::EndedTrack& track : unseen_ends_) *ended.Add() = std::move(track);
   unseen_ends_.clear();
-  std::sort(ended.begin(), ended.end(), [](const v1::EndedTrack& a, const v1::EndedTrack& b) {
-    return a.id() < b.id();
-  });
+  std::sort(ended.begin(), ended.end(),
+            [](const v1::EndedTrack& a, const v1::EndedTrack& b) { return a.id() < b.id(); });
 }
 
 void FrameStream::End(absl::Status status) {
@@ -609,8 +608,8 @@ void FrameStream::End(absl::Status status) {
   }
   const bool all_sent = send_closed_ && FirstWaiting() == entries_.size();
   if (status.ok() && unanswered > 0) {
-    status = absl::UnavailableError(absl::StrCat("the server has ended the stream with ",
-                                                 unanswered, " frames not answered"));
+    status = absl::UnavailableError(
+        absl::StrCat("the server has ended the stream with ", unanswered, " frames not answered"));
   } else if (status.ok() && !all_sent) {
     status = absl::UnavailableError("the server has ended the stream");
   }
@@ -678,12 +677,13 @@ void FrameStream::LoseUnanswered(const absl::Status& cause) {
 void FrameStream::FailLate(Entry* entry) {
   ++counts_.late;
   Fail(absl::StatusCode::kDeadlineExceeded, kLate,
-       absl::StrCat("the frame's ", entry->budget_ms, " ms passed before it was sent, on the client"),
+       absl::StrCat("the frame's ", entry->budget_ms,
+                    " ms passed before it was sent, on the client"),
        entry);
 }
 
-void FrameStream::Fail(absl::StatusCode code, const std::string& reason,
-                       const std::string& message, Entry* entry) {
+void FrameStream::Fail(absl::StatusCode code, const std::string& reason, const std::string& message,
+                       Entry* entry) {
   --waiting_frames_;
   entry->request.Clear();
   Received& failed = entry->delivery.emplace<Received>();

@@ -54,13 +54,18 @@ void LinkWindow::Measure(const Sample& sample) {
   const absl::Duration shortest = shortest_way();
 
   if (way_ <= kNear * shortest + kNoise && !look) {
-    if (!waits_ || now - shrunk_ < kHold) return;
+    // Only a frame that filled the bound says that the link bears it.
+    const bool is_full = sample.outstanding + sample.bytes > bytes_;
+    if (!waits_ || !is_full || now - shrunk_ < kHold) return;
     // By Little's law: frames under way, times the share of their time that they are at the server.
-    const double frames =
-        static_cast<double>(sample.outstanding) / static_cast<double>(std::max<int64_t>(sample.bytes, 1));
-    const double at_server = frames * absl::FDivDuration(server_, std::max(round_trip, absl::Nanoseconds(1)));
-    if (at_server > frames_at_server_) return;
-    bytes_ = std::max(bytes_, sample.outstanding) + sample.bytes;
+    const double frames = static_cast<double>(sample.outstanding) /
+                          static_cast<double>(std::max<int64_t>(sample.bytes, 1));
+    const double at_server =
+        frames * absl::FDivDuration(server_, std::max(round_trip, absl::Nanoseconds(1)));
+    if (at_server >= frames_at_server_) return;
+    // Twice as much until the link is found, then one frame more.
+    const bool is_found = shrunk_ != absl::InfinitePast();
+    bytes_ = std::max(bytes_, sample.outstanding) + (is_found ? sample.bytes : sample.outstanding);
     waits_ = false;
     return;
   }

@@ -58,8 +58,8 @@ class LinkWindow {
   absl::Time shrunk_ = absl::InfinitePast();
   absl::Duration way_;
   absl::Duration server_;
-  absl::Time since_ = absl::InfinitePast();                // begin of `shortest_`
-  absl::Duration shortest_ = absl::InfiniteDuration();     // of up to 5 seconds
+  absl::Time since_ = absl::InfinitePast();                    // begin of `shortest_`
+  absl::Duration shortest_ = absl::InfiniteDuration();         // of up to 5 seconds
   absl::Duration shortest_before_ = absl::InfiniteDuration();  // of the 5 seconds before
 };
 

@@ -84,7 +84,8 @@ TEST_F(FrameLinkTest, FramesThatTheLinkKeepsWaitingAreDroppedAsThePolicySaysInTh
       absl::MutexLock lock(&service_.mutex);
       service_.opens.clear();
     }
-    const auto stream = Open(absl::Seconds(60), With(newest ? v1::DROP_POLICY_NEWEST : v1::DROP_POLICY_OLDEST));
+    const auto stream =
+        Open(absl::Seconds(60), With(newest ? v1::DROP_POLICY_NEWEST : v1::DROP_POLICY_OLDEST));
     // The first one is under way, and so no other one is. One waits.
     for (const uint64_t sequence : {1, 2, 3, 4}) ASSERT_TRUE(Send(stream.get(), sequence).ok());
     absl::StatusOr<std::optional<v1::FrameResult>> nothing;
@@ -323,8 +324,7 @@ TEST_F(FrameLinkTest, AnAnswerThatComesLateIsLateAndTheEndsOfItsTracksAreToldLat
   EXPECT_EQ(Next(stream.get()), "5!");
   ASSERT_TRUE(stream->Send(FrameOf(6)).ok());
   const v1::FrameResult sixth = Result(stream.get());
-  EXPECT_EQ(EndedIn(sixth),
-            (Ended{{3, v1::TRACK_END_LEFT_IMAGE}, {5, v1::TRACK_END_RECONNECTED}}));
+  EXPECT_EQ(EndedIn(sixth), (Ended{{3, v1::TRACK_END_LEFT_IMAGE}, {5, v1::TRACK_END_RECONNECTED}}));
   ASSERT_EQ(sixth.tracks_size(), 1);
   EXPECT_EQ(sixth.tracks(0).id(), 6u);
 }

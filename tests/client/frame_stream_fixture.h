@@ -31,7 +31,7 @@ using Connection = std::function<grpc::Status(ServerStream* stream)>;
 inline const grpc::Status kGone(grpc::UNAVAILABLE, "gone");
 
 inline grpc::Status WireError(grpc::StatusCode code, const std::string& reason,
-                       uint32_t retry_after_ms = 0) {
+                              uint32_t retry_after_ms = 0) {
   v1::Status entry;
   entry.set_code(code);
   entry.set_reason(reason);
@@ -45,8 +45,8 @@ inline grpc::Status WireError(grpc::StatusCode code, const std::string& reason,
 }
 
 inline v1::FrameResult ResultOf(const v1::StreamFramesRequest& request,
-                         const std::vector<uint64_t>& tracks = {},
-                         const std::vector<uint64_t>& ended = {}) {
+                                const std::vector<uint64_t>& tracks = {},
+                                const std::vector<uint64_t>& ended = {}) {
   v1::FrameResult result;
   result.set_sequence(request.frame().sequence());
   result.set_timestamp_ns(request.frame().timestamp_ns());
@@ -64,7 +64,7 @@ inline v1::FrameResult ResultOf(const v1::StreamFramesRequest& request,
 }
 
 inline void Answer(ServerStream* stream, const v1::StreamFramesRequest& request,
-            const std::vector<uint64_t>& tracks = {}) {
+                   const std::vector<uint64_t>& tracks = {}) {
   v1::StreamFramesResponse response;
   *response.mutable_result() = ResultOf(request, tracks);
   stream->Write(response);

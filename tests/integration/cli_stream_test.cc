@@ -356,6 +356,22 @@ TEST_F(CliTest, StreamOfASimulatedFlightTracksWhatTrulyMoves) {
   EXPECT_THAT(text.Lines()[5], MatchesRegex("000004 +[0-9]+ +- +[1-9][0-9]* +[0-9.]+ +[0-9]+ .*"));
 }
 
+TEST_F(CliTest, StreamOfFilesThatAreNamedByTheirTimesHasThese) {
+  folder_.Write("in/1305031102.175304.pgm", Scene(0));
+  folder_.Write("in/1305031102.211214.pgm", Scene(3));
+  const Outcome run = Run({"stream", "--json", "--matches", "--fps", "100", folder_ / "in"});
+  ExpectStream(run, 2);
+  EXPECT_THAT(run.Lines()[0], HasSubstr("\"timestamp_ns\":1305031102175304000,"));
+  EXPECT_THAT(run.Lines()[1], HasSubstr("\"timestamp_ns\":1305031102211214000,"));
+  EXPECT_GT(NumberAt(run.Lines()[1], "age_ms"), NumberAt(run.Lines()[1], "round_trip_ms"));
+  EXPECT_GT(NumberAt(run.Lines()[1], "round_trip_ms"), 0);
+  const size_t count = static_cast<size_t>(NumberAt(run.Lines()[1], "count"));
+  for (const std::string key : {"query_index", "train_index", "distance"}) {
+    EXPECT_THAT(NumbersAt(run.Lines()[1], key), SizeIs(count)) << key;
+  }
+  EXPECT_THAT(run.Lines()[1], HasSubstr("\"train_xy\":[["));
+}
+
 TEST_F(CliTest, StreamMatchesWithKeyframes) {
   const Outcome run =
       Run({"stream", "--json", "--match-keyframe", "--keyframe-every", "3", WriteScenes(8)});

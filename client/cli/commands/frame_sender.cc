@@ -104,9 +104,8 @@ void FrameSender::Loop() {
     ++sequence;
     {
       absl::MutexLock lock(&mutex_);
-      sent_.push_back({.name = item->name,
-                       .picture = std::move(item->picture),
-                       .truth = item->truth});
+      sent_.push_back(
+          {.name = item->name, .picture = std::move(item->picture), .truth = item->truth});
     }
     if (!stream_->Send(std::move(frame), captured).ok()) break;
   }

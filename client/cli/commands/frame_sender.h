@@ -34,9 +34,9 @@ class FrameSender {
 
   // Starts the thread. Every pointer outlives the sender. `fps`: frames per second, 0 = as fast as
   // the stream accepts them; a camera sets the pace by itself. A recording whose frame had to wait
-  // goes on at its pace from there; frames of a live source grow older. `frames`: most items to take from
-  // the source, 0 = all. A frame larger than `limits` fails alone; sending it would make gRPC end
-  // the stream.
+  // goes on at its pace from there; frames of a live source grow older. `frames`: most items to
+  // take from the source, 0 = all. A frame larger than `limits` fails alone; sending it would make
+  // gRPC end the stream.
   FrameSender(FrameSource* source, client::FrameStream* stream, const RequestSetup* setup,
               const v1::ServerLimits* limits, double fps, int64_t frames, Console* console);
 

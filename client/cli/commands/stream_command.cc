@@ -4,17 +4,15 @@
 // orbserve stream: one thread reads and sends frames, the calling thread receives results.
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/failure.h"
@@ -33,40 +31,19 @@
 namespace orbserve::cli {
 namespace {
 
-// Cancels a stream whose server does not answer after an interrupt. FrameStream::Receive does not
-// notice interrupts.
-class CancelOnInterrupt {
+// Time to leave a server that does not answer after an interrupt. Results that have come by then
+// are too many to be drawn in time.
+class Patience {
  public:
-  explicit CancelOnInterrupt(client::FrameStream* stream)
-      : thread_([this, stream] {
-          absl::MutexLock lock(&mutex_);
-          absl::Time give_up = absl::InfiniteFuture();
-          while (!mutex_.AwaitWithTimeout(absl::Condition(&done_), kInterruptPoll)) {
-            if (!Interrupted()) continue;
-            if (give_up == absl::InfiniteFuture()) give_up = absl::Now() + kInterruptGrace;
-            if (absl::Now() < give_up) continue;
-            gave_up_ = true;
-            stream->Cancel();
-            return;
-          }
-        }) {}
-
-  ~CancelOnInterrupt() {
-    {
-      absl::MutexLock lock(&mutex_);
-      done_ = true;
-    }
-    thread_.join();
+  bool is_over() {
+    if (!Interrupted()) return false;
+    if (!end_.has_value())
+      end_ = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(kInterruptGrace);
+    return std::chrono::steady_clock::now() >= *end_;
   }
 
-  // True if the stream was cancelled. Results that have come are then too many to be drawn in time.
-  bool gave_up() const { return gave_up_; }
-
  private:
-  absl::Mutex mutex_;
-  bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> gave_up_ = false;
-  std::thread thread_;
+  std::optional<std::chrono::steady_clock::time_point> end_;
 };
 
 int ExitCodeFor(Console* console, const absl::Status& ended, const StreamTotals& totals,
@@ -209,14 +186,19 @@ int RunStream(const StreamOptions& given) {
   int64_t left_out = 0;
   int64_t lost_by_camera = 0;
   {
-    const CancelOnInterrupt guard(stream->get());
+    Patience patience;
     FrameSender sender(source, stream->get(), &prepared->setup, &engine->info().limits(),
                        options.fps, options.frames, &console);
     for (;;) {
+      if (patience.is_over()) {
+        ended = absl::CancelledError("interrupted");
+        break;
+      }
       client::FrameTimes times;
-      absl::StatusOr<std::optional<v1::FrameResult>> result = (*stream)->Receive(&times);
+      absl::StatusOr<std::optional<v1::FrameResult>> result;
+      if (!(*stream)->Receive(kInterruptPoll, &result, &times)) continue;
       if (!result.ok()) ended = result.status();
-      if (!result.ok() || !result->has_value() || guard.gave_up()) break;
+      if (!result.ok() || !result->has_value()) break;
       std::optional<FrameSender::Sent> sent = sender.TakeOldest();
       if (!sent.has_value()) {
         ended = absl::InternalError("the server has answered more frames than were sent");

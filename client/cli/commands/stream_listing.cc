@@ -191,8 +191,8 @@ std::string StreamListing::TableRow(const StreamRow& row) const {
           row.track_error_px.has_value() ? absl::StrFormat("%.3f", *row.track_error_px) : "-");
     }
   }
-  for (const absl::Duration time : {absl::Nanoseconds(result.timings().total_ns()),
-                                    row.times.round_trip, row.times.age}) {
+  for (const absl::Duration time :
+       {absl::Nanoseconds(result.timings().total_ns()), row.times.round_trip, row.times.age}) {
     absl::StrAppendFormat(&text, "  %9s", MillisecondsCell(absl::ToInt64Nanoseconds(time)));
   }
   if (contents_.energy) absl::StrAppendFormat(&text, "  %9s", EnergyCell(result.execution()));

@@ -29,9 +29,9 @@ struct StreamRow {
   const v1::FrameResult* result = nullptr;
   client::FrameTimes times;
   const v1::FeatureSet* previous = nullptr;  // that it was matched with, if they are known
-  std::string overlay;                   // picture written for it; may be empty
-  std::optional<TrueMotion> truth;       // of a simulated camera
-  std::optional<double> track_error_px;  // median error of the tracks, if the truth is known
+  std::string overlay;                       // picture written for it; may be empty
+  std::optional<TrueMotion> truth;           // of a simulated camera
+  std::optional<double> track_error_px;      // median error of the tracks, if the truth is known
   std::optional<Reconnection> reconnected;
 };
 

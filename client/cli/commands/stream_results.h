@@ -30,8 +30,8 @@ class StreamResults {
   StreamResults(const StreamListing* listing, StreamPictures* pictures, bool tracks,
                 int64_t frame_count, Console* console);
 
-  // Takes the result of the frame `sent`. Results come in the order of the frames. `link`: the state
-  // of the stream with it.
+  // Takes the result of the frame `sent`. Results come in the order of the frames. `link`: the
+  // state of the stream with it.
   void Take(const FrameSender::Sent& sent, v1::FrameResult result, const client::FrameTimes& times,
             const client::LinkState& link);
 

@@ -76,8 +76,8 @@ std::optional<int64_t> TimestampInName(absl::string_view path) {
   if (whole.size() != kSecondDigits || !is_digits(fraction) || fraction.size() > 9) {
     return std::nullopt;
   }
-  const std::string digits =
-      absl::StrCat(std::string(whole), std::string(fraction), std::string(9 - fraction.size(), '0'));
+  const std::string digits = absl::StrCat(std::string(whole), std::string(fraction),
+                                          std::string(9 - fraction.size(), '0'));
   return absl::SimpleAtoi(digits, &number) ? std::optional<int64_t>(number) : std::nullopt;
 }
 

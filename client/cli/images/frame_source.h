@@ -25,11 +25,11 @@ class FrameSource {
   struct Item {
     std::string name;  // relative path, or "000007" in a video
     absl::StatusOr<v1::Frame> frame;
-    std::optional<Picture> picture;       // if the source keeps pictures
-    std::optional<int64_t> timestamp_ns;  // of a camera, or the name of a file
+    std::optional<Picture> picture;                            // if the source keeps pictures
+    std::optional<int64_t> timestamp_ns;                       // of a camera, or the name of a file
     std::optional<client::FrameStream::CaptureTime> captured;  // of a camera with a steady clock
-    uint32_t lost_before = 0;             // frames that a camera dropped since the item before
-    std::optional<TrueMotion> truth;      // of a simulated camera
+    uint32_t lost_before = 0;         // frames that a camera dropped since the item before
+    std::optional<TrueMotion> truth;  // of a simulated camera
   };
 
   virtual ~FrameSource() = default;
@@ -53,8 +53,9 @@ class FrameSource {
   // True for a camera, which sets the pace by itself.
   virtual bool live() const { return false; }
 
-  // True for a simulated camera. With a frame rate it is a live source, too: its frames are captured
-  // at their turns, whether they can be sent then or not. Other sources are recordings, which wait.
+  // True for a simulated camera. With a frame rate it is a live source, too: its frames are
+  // captured at their turns, whether they can be sent then or not. Other sources are recordings,
+  // which wait.
   virtual bool simulated() const { return false; }
 };
 

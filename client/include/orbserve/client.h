@@ -61,11 +61,11 @@ struct ClientOptions {
   // Clients of one process that call the same address with the same options share a connection.
   // True: this client has one of its own, and with it a share of its own in the bandwidth.
   bool own_connection = false;
-  // Longest silence of a connection with a call or a stream on it, >= 2 s; infinite: any. The server
-  // is probed after a second of silence, or a third of this time if that is longer; without an
-  // answer the connection is lost at its end. Probes wait behind what is under way: give more on
+  // Longest silence of a connection with a call or a stream on it, >= 2 s; infinite: any. The
+  // server is probed after a second of silence, or a third of this time if that is longer; without
+  // an answer the connection is lost at its end. Probes wait behind what is under way: give more on
   // links that need more than a second for it.
-  absl::Duration keepalive = absl::Milliseconds(2750);
+  absl::Duration keepalive = absl::Milliseconds(2500);
 };
 
 // The server's table entry for an error of this library. For an error without an entry only code
@@ -262,14 +262,15 @@ struct LinkState {
 
 // Stream of one robot's frames. Results come in the order of the frames, exactly one for each frame
 // sent, unless the stream ends with an error. Threads may send and receive at the same time. One
-// thread may do both, with DROP_POLICY_BLOCK if it leaves at most `max_in_flight` frames unanswered.
-// The stream connects again inside these calls: somebody must send or receive.
+// thread may do both, with DROP_POLICY_BLOCK if it leaves at most `max_in_flight` frames
+// unanswered. The stream connects again inside these calls: somebody must send or receive.
 //
-// The age of a frame counts from its capture, on the steady clock of this machine; `timestamp_ns` is
-// only handed through. A deadline (`Frame.deadline_ms`, else `StreamOpen.deadline_ms`) is a limit of
-// this age: the server gets what is left of it when the frame is written, and a frame whose deadline
-// has passed is DEADLINE_EXCEEDED wherever it is. Of an answer that comes too late only times,
-// `keyframe` and the ends of tracks remain; these ends are in the next result without an error.
+// The age of a frame counts from its capture, on the steady clock of this machine; `timestamp_ns`
+// is only handed through. A deadline (`Frame.deadline_ms`, else `StreamOpen.deadline_ms`) is a
+// limit of this age: the server gets what is left of it when the frame is written, and a frame
+// whose deadline has passed is DEADLINE_EXCEEDED wherever it is. Of an answer that comes too late
+// only times, `keyframe` and the ends of tracks remain; these ends are in the next result without
+// an error.
 //
 // With DROP_POLICY_NEWEST and DROP_POLICY_OLDEST up to `StreamOptions.max_waiting` frames wait in
 // the client while the link or the server are busy, or while the stream connects again. When one
@@ -302,11 +303,12 @@ class FrameStream {
   absl::StatusOr<bool> TrySend(v1::Frame* frame, std::optional<CaptureTime> captured = std::nullopt)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Changes the options of all frames that are sent later. Waits as Send() does. Errors as Send(); a
-  // server that refuses the options ends the stream.
+  // Changes the options of all frames that are sent later. Waits as Send() does. Errors as Send();
+  // a server that refuses the options ends the stream.
   absl::Status Reopen(const v1::StreamOpen& open) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Tells the server that no more frames follow those that were sent.
+  // Tells the server that no more frames follow those that were sent. An error means that the
+  // caller has cancelled the stream; Receive() returns any other.
   absl::Status CloseSend() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits for the next result. No value means that the stream ended well: after CloseSend(), with

@@ -82,13 +82,56 @@ TEST(StreamListingTest, JsonHasTheTruthAndReconnections) {
   EXPECT_THAT(row, HasSubstr("\"reconnected\":{\"attempts\":2,\"lost\":[4,5]}"));
 }
 
+TEST(StreamListingTest, EveryRowHasItsAge) {
+  v1::FrameResult result = Tracked();
+  result.mutable_timings()->set_total_ns(2'500'000);
+  const client::FrameTimes times = {.age = absl::Milliseconds(40),
+                                    .round_trip = absl::Milliseconds(12)};
+  const StreamListing json(StreamListing::Kind::kJson, {});
+  EXPECT_THAT(json.Row({.name = "7", .result = &result, .times = times}),
+              HasSubstr("\"timestamp_ns\":0,\"age_ms\":40,\"round_trip_ms\":12,\"image_size\""));
+  const StreamListing table(StreamListing::Kind::kTable, {});
+  EXPECT_THAT(table.Row({.name = "7", .result = &result, .times = times}),
+              MatchesRegex("7 +0 +- +2.5[0]* +12.0[0]* +40.0[0]*\n"));
+  const v1::FrameResult dropped = Failed(kDropped);
+  const std::string row =
+      json.Row({.name = "8", .result = &dropped, .times = {.age = absl::Milliseconds(33)}});
+  EXPECT_THAT(row, HasSubstr("\"age_ms\":33,\"error\""));
+  EXPECT_THAT(row, Not(HasSubstr("round_trip_ms")));
+}
+
+TEST(StreamListingTest, JsonHasTheMatchesThemselvesIfTheyAreAskedFor) {
+  v1::FrameResult result = Tracked();
+  for (const float x : {1.5f, 2.5f}) {
+    result.mutable_features()->add_x(x);
+    result.mutable_features()->add_y(x + 10);
+  }
+  v1::FrameMatches& matches = *result.add_matches();
+  matches.set_target(v1::MATCH_TARGET_PREVIOUS);
+  matches.set_target_sequence(6);
+  matches.mutable_matches()->add_query_index(1);
+  matches.mutable_matches()->add_train_index(0);
+  matches.mutable_matches()->add_distance(30);
+  v1::FeatureSet previous;
+  previous.add_x(4.5f);
+  previous.add_y(5.5f);
+  const StreamListing plain(StreamListing::Kind::kJson, {});
+  EXPECT_THAT(plain.Row({.name = "7", .result = &result, .previous = &previous}),
+              HasSubstr("\"target_sequence\":6,\"count\":1}]"));
+  const StreamListing listing(StreamListing::Kind::kJson, {.matches = true});
+  EXPECT_THAT(listing.Row({.name = "7", .result = &result, .previous = &previous}),
+              HasSubstr("\"count\":1,\"query_index\":[1],\"train_index\":[0],\"distance\":[30],"
+                        "\"query_xy\":[[2.5,12.5]],\"train_xy\":[[4.5,5.5]]}]"));
+  EXPECT_THAT(listing.Row({.name = "7", .result = &result}), Not(HasSubstr("train_xy")));
+}
+
 TEST(StreamListingTest, TableHasColumnsForWhatTheStreamHas) {
   const v1::FrameResult result = Tracked();
   const StreamListing listing(StreamListing::Kind::kTable,
                               {.keyframes = true, .tracks = true, .truth = true});
   EXPECT_THAT(listing.Heading(),
               MatchesRegex("frame +features +matches +keyframe +tracks +mean-age +ended +true-dx "
-                           "+true-dy +zoom +turn +error/px +answer/ms\n"));
+                           "+true-dy +zoom +turn +error/px +answer/ms +trip/ms +age/ms\n"));
   const Affine motion{.xx = 1, .x0 = -3, .yy = 1, .y0 = 0.5};
   EXPECT_THAT(listing.Row({.name = "000007",
                            .result = &result,

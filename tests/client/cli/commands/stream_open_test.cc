@@ -35,6 +35,8 @@ TEST(CheckStreamOptionsTest, OptionsWithoutAnEffectAreRefused) {
             "--size 64x48 has no effect: it needs a camera or --simulate"},
            {[](StreamOptions* o) { o->camera_format = "yuyv"; },
             "--camera-format yuyv has no effect: it needs a camera"},
+           {[](StreamOptions* o) { o->matches = true; },
+            "--matches has no effect: it needs --json"},
            {[](StreamOptions* o) { o->keyframe_lost_percent = 30; },
             "--keyframe-lost-percent 30 has no effect: it needs --track"},
            {[](StreamOptions* o) { o->image.flags["--track-levels"] = {"3"}; },

@@ -98,7 +98,8 @@ TEST_F(StreamResultsTest, ARowTellsOfEveryLossBeforeIt) {
 
 TEST_F(StreamResultsTest, AFrameWhosePictureFailsHasItsRow) {
   pictures_.status = absl::ResourceExhaustedError("the disk is full");
-  const auto lines = Printed([](StreamResults* results) { results->Take(Sent(true), Result(5), {}, {}); });
+  const auto lines =
+      Printed([](StreamResults* results) { results->Take(Sent(true), Result(5), {}, {}); });
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_THAT(lines[0], HasSubstr("\"sequence\":5,"));
   EXPECT_THAT(lines[0], HasSubstr("\"features\":1,"));

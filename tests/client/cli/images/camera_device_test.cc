@@ -278,6 +278,7 @@ TEST_F(CameraDeviceTest, TheConversationIsThatOfTheRecording) {
       EXPECT_TRUE((*frame)->status.ok());
       EXPECT_EQ((*frame)->bytes, Yuyv(grey));
       EXPECT_EQ((*frame)->timestamp_ns, at_ns);
+      EXPECT_TRUE((*frame)->is_steady);
       EXPECT_EQ((*frame)->lost_before, 0u);
     }
   }
