@@ -303,26 +303,26 @@ TEST_F(FrameStreamTest, TheLatestOptionsOpenTheNextConnection) {
     return grpc::Status::OK;
   }});
   v1::StreamOpen open;
-  open.set_deadline_ms(7);
+  open.set_deadline_ms(70'000);
   const auto stream = Open(absl::Seconds(60), open);
   ASSERT_TRUE(Send(stream.get(), 1).ok());
-  open.set_deadline_ms(8);
+  open.set_deadline_ms(80'000);
   ASSERT_TRUE(stream->Reopen(open).ok());
   ASSERT_TRUE(Send(stream.get(), 2).ok());
   EXPECT_EQ(Next(stream.get()), "1");
   EXPECT_THAT(events_, IsEmpty());
   EXPECT_EQ(Next(stream.get()), "2");
   ASSERT_THAT(Kinds(), ElementsAre(Kind::kReopened));
-  EXPECT_EQ(events_[0].opened.deadline_ms(), 8u);
-  EXPECT_EQ(stream->opened().deadline_ms(), 8u);
+  EXPECT_EQ(events_[0].opened.deadline_ms(), 80'000u);
+  EXPECT_EQ(stream->opened().deadline_ms(), 80'000u);
   ASSERT_TRUE(Send(stream.get(), 3).ok());
   EXPECT_EQ(Next(stream.get()), "3!");
   ASSERT_TRUE(Send(stream.get(), 4).ok());
   EXPECT_EQ(Next(stream.get()), "4");
   absl::MutexLock lock(&service_.mutex);
   ASSERT_EQ(service_.opens.size(), 2u);
-  EXPECT_EQ(service_.opens[0].deadline_ms(), 7u);
-  EXPECT_EQ(service_.opens[1].deadline_ms(), 8u);
+  EXPECT_EQ(service_.opens[0].deadline_ms(), 70'000u);
+  EXPECT_EQ(service_.opens[1].deadline_ms(), 80'000u);
 }
 
 TEST_F(FrameStreamTest, AServerThatGoesAwayIsLeftWithoutALoss) {

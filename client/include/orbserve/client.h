@@ -65,7 +65,7 @@ struct ClientOptions {
   // server is probed after a second of silence, or a third of this time if that is longer; without
   // an answer the connection is lost at its end. Probes wait behind what is under way: give more on
   // links that need more than a second for it.
-  absl::Duration keepalive = absl::Milliseconds(2500);
+  absl::Duration keepalive = absl::Milliseconds(2250);
 };
 
 // The server's table entry for an error of this library. For an error without an entry only code
