@@ -13,7 +13,7 @@ from ._generated import DropPolicy, Pipeline
 from ._options import assign
 
 # The preset of a stream that tracks, where none is named.
-TRACK_PRESET = "vio"
+TRACK_PRESET = "odometry"
 
 
 @dataclass(frozen=True)
