@@ -153,6 +153,12 @@ def tum(data: pathlib.Path, images: pathlib.Path) -> Sequence:
     )
 
 
+def euroc(data: pathlib.Path, images: pathlib.Path) -> list[str]:
+    """Frames of a camera that stands still."""
+    files = sorted((data / "seq-euroc-v101-static" / "cam0").iterdir())
+    return [as_pgm(p, images, f"euroc/{p.stem}") for p in files]
+
+
 def lit(grey: np.ndarray, light: str, photograph: int, frame: int) -> np.ndarray:
     """A frame under changing light, or with noise; both are the same in every run."""
     if light == "light":

@@ -7,6 +7,8 @@ The error of a pair is the larger of two angles: between the rotations, and betw
 share of limits below it at which the pair is right; pairs without a pose count as wrong at each.
 """
 
+from collections.abc import Iterable
+
 import cv2
 import numpy as np
 
@@ -19,8 +21,9 @@ CONFIDENCE = 0.99999
 GAPS = {"KITTI": [1, 5, 10], "TUM": [2, 4, 8]}
 
 
-def frame_pairs(sequence: Sequence) -> list[tuple[int, int]]:
-    return [(i, i + gap) for gap in GAPS[sequence.name] for i in range(len(sequence.images) - gap)]
+def frame_pairs(sequence: Sequence, gaps: Iterable[int] = ()) -> list[tuple[int, int]]:
+    """Pairs of frames that are GAPS apart, or `gaps`."""
+    return [(i, i + gap) for gap in gaps or GAPS[sequence.name] for i in range(len(sequence.images) - gap)]
 
 
 def angle_deg(cosine: float) -> float:
@@ -63,10 +66,14 @@ def auc(errors: list[float], limit: float) -> float:
     return float(np.mean([max(0.0, 1 - error / limit) for error in errors]))
 
 
+def angles(pairs: list[dict], name: str) -> list[float]:
+    """One angle of every pair, "rotation_deg" or "direction_deg". A pair without a pose has 180 degrees."""
+    return [180.0 if p[name] is None else p[name] for p in pairs]
+
+
 def summary(pairs: list[dict]) -> dict:
-    """AUC for LIMITS_DEG, medians, and means over pairs. A pair without a pose has an error of 180 degrees."""
-    rotation = [180.0 if p["rotation_deg"] is None else p["rotation_deg"] for p in pairs]
-    direction = [180.0 if p["direction_deg"] is None else p["direction_deg"] for p in pairs]
+    """AUC for LIMITS_DEG, medians, and means over pairs."""
+    rotation, direction = angles(pairs, "rotation_deg"), angles(pairs, "direction_deg")
     return {
         "auc": [auc([max(e) for e in zip(rotation, direction, strict=True)], limit) for limit in LIMITS_DEG],
         "median_rotation_deg": float(np.median(rotation)),

@@ -11,6 +11,7 @@ import hashlib
 import json
 import pathlib
 import subprocess
+from collections.abc import Iterable, Iterator
 
 import cv2
 import numpy as np
@@ -78,13 +79,12 @@ def follow(before: np.ndarray, after: np.ndarray, points: np.ndarray) -> tuple[n
     return places.reshape(-1, 2), found.reshape(-1) == 1
 
 
-def opencv_tracks(tracker: Tracker, images: list[pathlib.Path], wanted: int, redetect_percent: int) -> list[Frame]:
-    frames: list[Frame] = []
+def opencv_tracks(tracker: Tracker, images: Iterable[np.ndarray], wanted: int, redetect_percent: int) -> Iterator[Frame]:
+    """Tracks of each image, computed when they are asked for."""
     previous = None
     tracks: Frame = {}
     next_id = 1
-    for path in images:
-        grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    for grey in images:
         if tracks:
             ids = list(tracks)
             start = np.array(list(tracks.values()), np.float32)
@@ -98,9 +98,8 @@ def opencv_tracks(tracker: Tracker, images: list[pathlib.Path], wanted: int, red
             for corner in new_corners(grey, list(tracks.values()), wanted - len(tracks)):
                 tracks[next_id] = tuple(corner.tolist())
                 next_id += 1
-        frames.append(dict(tracks))
+        yield dict(tracks)
         previous = grey
-    return frames
 
 
 class TrackMaker:
@@ -114,12 +113,16 @@ class TrackMaker:
         source = pathlib.Path(__file__).read_text()
         return hashlib.sha256(f"{tracker} {maker} {source}".encode()).hexdigest()[:16]
 
-    def tracks(self, tracker: Tracker, name: str, images: list[str], wanted: int, redetect_percent: int) -> list[Frame]:
+    def tracks(
+        self, tracker: Tracker, name: str, images: list[str], wanted: int = 0, redetect_percent: int = 0
+    ) -> list[Frame]:
+        """Tracks of a sequence. Numbers of 0 leave a preset its own ones."""
         file = self.folder / f"{name}-{wanted}-{redetect_percent}-{self.identity(tracker)}.json"
         if not file.exists():
             paths = [self.extractor.images / f"{image}.pgm" for image in images]
             if tracker.is_opencv:
-                frames = opencv_tracks(tracker, paths, wanted, redetect_percent)
+                images = (cv2.imread(str(path), cv2.IMREAD_GRAYSCALE) for path in paths)
+                frames = list(opencv_tracks(tracker, images, wanted, redetect_percent))
             else:
                 frames = self.orbserve_tracks(tracker, paths, wanted, redetect_percent)
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -132,8 +135,10 @@ class TrackMaker:
         self, tracker: Tracker, paths: list[pathlib.Path], wanted: int, redetect_percent: int
     ) -> list[Frame]:
         command = [self.extractor.program, "stream", "--track", "--json", "--quiet", "--backend", "cpu"]
-        command += [*tracker.arguments, "--max-features", str(wanted)]
-        command += ["--track-redetect", str(redetect_percent), paths[0].parent]
+        command += tracker.arguments
+        command += ["--max-features", str(wanted)] if wanted else []
+        command += ["--track-redetect", str(redetect_percent)] if redetect_percent else []
+        command += [paths[0].parent]
         listing = subprocess.run(command, check=True, capture_output=True, text=True)
         rows = [json.loads(line) for line in listing.stdout.splitlines()]
         if [row["frame"] for row in rows] != [path.name for path in paths]:
