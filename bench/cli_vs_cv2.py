@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wall time as a user sees it: `orbserve extract` of a folder to NPZ beside a plain cv2 script.
 
-The frames of one sequence are written as PGM into a temporary folder, each several times under
-different names. Both programs are then run from a cold process, turn by turn, over the same folder
+The frames of one sequence are written as PGM, or with --jpeg as JPEG, into a temporary folder, each
+several times under different names. Both programs are then run from a cold process, turn by turn, over the same folder
 with the same ORB parameters, and each writes one NPZ file per frame. Before anything is timed, every
 feature of every file of both is compared; a difference ends the run.
 
@@ -56,8 +56,9 @@ for path in sorted(source.iterdir()):
 """
 
 
-def write_frames(source: pathlib.Path, target: pathlib.Path, copies: int) -> int:
-    """Writes every image of `source`, `copies` times, as PGM. Returns the number of files."""
+def write_frames(source: pathlib.Path, target: pathlib.Path, copies: int, quality: int) -> int:
+    """Writes every image of `source`, `copies` times, as PGM, or for a quality above 0 as colour JPEG
+    of 4:2:0. Returns the number of files."""
     images = sorted(p for p in source.iterdir() if p.suffix.lower() in EXTENSIONS)
     if not images:
         sys.exit(f"cli_vs_cv2: no images in {source}")
@@ -67,8 +68,12 @@ def write_frames(source: pathlib.Path, target: pathlib.Path, copies: int) -> int
             sys.exit(f"cli_vs_cv2: cannot read {path}")
         height, width = grey.shape
         data = b"P5\n%d %d\n255\n" % (width, height) + grey.tobytes()
+        ending = "pgm"
+        if quality > 0:
+            data = cv2.imencode(".jpg", cv2.imread(str(path)), [cv2.IMWRITE_JPEG_QUALITY, quality])[1].tobytes()
+            ending = "jpg"
         for copy in range(copies):
-            (target / f"{copy}_{path.stem}.pgm").write_bytes(data)
+            (target / f"{copy}_{path.stem}.{ending}").write_bytes(data)
     return len(images) * copies
 
 
@@ -145,6 +150,7 @@ def main() -> None:
     parser.add_argument("--orbserve", default="build/bin/orbserve", help="the program")
     parser.add_argument("--frames", required=True, type=pathlib.Path, help="folder of images")
     parser.add_argument("--copies", type=int, default=4, help="times that every image is written")
+    parser.add_argument("--jpeg", type=int, default=0, metavar="QUALITY", help="write JPEG files")
     parser.add_argument("--features", type=int, default=500, help="wanted features a frame")
     parser.add_argument("--repeats", type=int, default=11, help="runs of each program")
     parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file")
@@ -158,7 +164,7 @@ def main() -> None:
         root = pathlib.Path(folder)
         frames, ours, theirs = root / "frames", root / "orbserve", root / "cv2"
         frames.mkdir()
-        count = write_frames(options.frames, frames, options.copies)
+        count = write_frames(options.frames, frames, options.copies, options.jpeg)
         script = root / "extract_cv2.py"
         script.write_text(CV2_SCRIPT)
         programs = {
