@@ -24,6 +24,9 @@
 namespace orbserve::client {
 namespace {
 
+// Calls learn within 30 seconds that their server is gone. Large ones on a slow link need the time:
+// the answer to a probe waits behind them.
+constexpr absl::Duration kKeepaliveOfCalls = absl::Seconds(30);
 // Shortest silence before a probe: gRPC sends no more than one a second.
 constexpr absl::Duration kProbeAfter = absl::Seconds(1);
 constexpr absl::Duration kShortestKeepalive = absl::Seconds(2);
@@ -160,15 +163,6 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  if (options.keepalive != absl::InfiniteDuration()) {
-    const absl::Duration probe_after = std::max(kProbeAfter, options.keepalive / 3);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, GrpcMilliseconds(probe_after));
-    // This is also TCP's limit for data that nobody acknowledges (TCP_USER_TIMEOUT).
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                     GrpcMilliseconds(options.keepalive - probe_after));
-    // An idle stream is probed, too: gRPC would stop after two probes.
-    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  }
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
@@ -177,9 +171,23 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
     arguments.SetServiceConfigJSON(kServerGroup);
     arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kRetryBufferBytes);
   }
+  const auto make_channel = [=](absl::Duration keepalive) {
+    grpc::ChannelArguments own = arguments;
+    if (keepalive != absl::InfiniteDuration()) {
+      const absl::Duration probe_after = std::max(kProbeAfter, keepalive / 3);
+      own.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, GrpcMilliseconds(probe_after));
+      // This is also TCP's limit for data that nobody acknowledges (TCP_USER_TIMEOUT).
+      own.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, GrpcMilliseconds(keepalive - probe_after));
+      // An idle stream is probed, too: gRPC would stop after two probes.
+      own.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    }
+    return grpc::CreateCustomChannel(address, credentials, own);
+  };
   absl::StatusOr<std::unique_ptr<Client>> client =
-      Connect(grpc::CreateCustomChannel(address, credentials, arguments), options);
-  if (client.ok()) (*client)->authorization_ = std::move(authorization);
+      Connect(make_channel(std::max(kKeepaliveOfCalls, options.keepalive)), options);
+  if (!client.ok()) return client.status();
+  (*client)->authorization_ = std::move(authorization);
+  (*client)->make_channel_ = make_channel;
   return client;
 }
 

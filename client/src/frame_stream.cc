@@ -25,6 +25,9 @@ constexpr size_t kMaxUnread = 16;
 // years when it finds a network.
 constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
+// A connection whose silence may come from what is under way gets more time, up to this.
+constexpr absl::Duration kLongestKeepalive = absl::Seconds(30);
+
 // True for errors after which a new connection may do better. Those that the server's table of
 // errors names say so by their code; others come from gRPC or from a proxy in between.
 bool MayPass(const absl::Status& status) {
@@ -99,6 +102,7 @@ class FrameStream::Connection final
     {
       absl::MutexLock lock(&stream_->mutex_);
       if (ok) {
+        heard = SteadyNow();
         pauses = true;
         if (failure.ok()) {
           if (absl::Status right = Check(); right.ok()) {
@@ -146,6 +150,7 @@ class FrameStream::Connection final
   grpc::ClientContext context;
   v1::StreamFramesRequest request;  // that is being written
   v1::StreamFramesResponse response;
+  absl::Time heard = SteadyNow();  // the latest message of the server
   StreamCheck check;
   LinkWindow window;
   absl::Status failure;       // an answer that breaks the wire contract, or a try that is given up
@@ -182,6 +187,7 @@ absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::Stream
     stream->try_timeout_ = std::min(options_.timeout, stream->options_.try_timeout);
   }
   stream->give_up_ = SteadyNow() + stream->options_.reconnect_for;
+  stream->keepalive_ = options_.keepalive;
   const auto is_decided = [&stream]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return stream->was_open_ || stream->final_status_.has_value();
   };
@@ -366,6 +372,17 @@ void FrameStream::AwaitUntil(absl::Time until, const Predicate& is_done) {
                           std::min(std::min(due, until) - SteadyNow(), kLongestWait));
 }
 
+v1::Features::StubInterface* FrameStream::Stub() {
+  const bool shares = open_.references_size() > 0 && client_->options_.client_id.empty() &&
+                      client_->options_.tls_cert_file.empty() && client_->authorization_.empty();
+  if (!reconnects() || client_->make_channel_ == nullptr || shares) return client_->stub_.get();
+  if (keepalive_ != channel_keepalive_) {
+    stubs_.push_back(v1::Features::NewStub(client_->make_channel_(keepalive_)));
+    channel_keepalive_ = keepalive_;
+  }
+  return stubs_.back().get();
+}
+
 void FrameStream::Connect(absl::Time now) {
   // gRPC connects only while a call waits for it. The last try fails at once, with gRPC's reason.
   // There is one even if the caller comes back after the time only.
@@ -377,7 +394,7 @@ void FrameStream::Connect(absl::Time now) {
   connection_->context.set_wait_for_ready(!is_last);
   *connection_->request.mutable_open() = open_;
   connection_->check.Sent(connection_->request);
-  client_->stub_->async()->StreamFrames(&connection_->context, connection_);
+  Stub()->async()->StreamFrames(&connection_->context, connection_);
   connection_->AddHold();
   connection_->StartWrite(&connection_->request);
   connection_->ReadOn();
@@ -620,6 +637,10 @@ void FrameStream::End(absl::Status status) {
   // A server that said that it would stop, and answered everything, has cost nothing.
   if (!going_away_ || unanswered > 0) LoseUnanswered(status);
   const absl::Time now = SteadyNow();
+  // Perhaps the answer to the probe only waited.
+  if (now - connection.heard >= keepalive_ && connection.window.MayTake(keepalive_)) {
+    keepalive_ = std::min(2 * keepalive_, std::max(kLongestKeepalive, keepalive_));
+  }
   if (now - connection.begun > options_.reconnect_for) {
     // It was healthy for long enough, even if no frame was sent.
     give_up_ = absl::InfiniteFuture();

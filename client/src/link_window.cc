@@ -17,6 +17,8 @@ constexpr absl::Duration kMemory = absl::Seconds(5);
 // Time after a shrinking until the bound is tried upwards again. Each try on a full link lets one
 // frame wait on the way.
 constexpr absl::Duration kHold = absl::Seconds(1);
+// Bytes that take a second over 10 Mbit/s.
+constexpr int64_t kMuch = 1'250'000;
 
 }  // namespace
 
@@ -32,6 +34,12 @@ absl::Duration LinkWindow::shortest_way() const {
   return shortest == absl::InfiniteDuration() ? absl::ZeroDuration() : shortest;
 }
 
+bool LinkWindow::MayTake(absl::Duration limit) const {
+  if (way_outstanding_ == 0) return outstanding_ > kMuch;
+  const double more = static_cast<double>(outstanding_) / static_cast<double>(way_outstanding_);
+  return way_ * std::max(more, 1.0) > limit;
+}
+
 bool LinkWindow::Limits(absl::Time now) const {
   return now - waited_ <= absl::Seconds(1) && way_ > server_;
 }
@@ -41,6 +49,7 @@ void LinkWindow::Measure(const Sample& sample) {
   const absl::Duration round_trip = now - sample.written;
   server_ = std::min(sample.server, round_trip);
   way_ = round_trip - server_;
+  way_outstanding_ = sample.outstanding;
   // On a full link the bound is a little too high for most of the time. Without a look at the empty
   // link now and then, the shortest way would become one with a queue on it, and the bound rise.
   bool look = false;

@@ -45,6 +45,9 @@ class LinkWindow {
   // trips less the server's time. Zero before the first.
   absl::Duration way() const { return way_; }
   absl::Duration shortest_way() const;
+  // True if what is under way may need `limit`, or nothing is known of a link that has much
+  // to carry.
+  bool MayTake(absl::Duration limit) const;
   // True if a frame has waited during the second before `now`, and the way takes longer than the
   // server.
   bool Limits(absl::Time now) const;
@@ -57,6 +60,7 @@ class LinkWindow {
   absl::Time waited_ = absl::InfinitePast();
   absl::Time shrunk_ = absl::InfinitePast();
   absl::Duration way_;
+  int64_t way_outstanding_ = 0;  // of the frame of `way_`
   absl::Duration server_;
   absl::Time since_ = absl::InfinitePast();                    // begin of `shortest_`
   absl::Duration shortest_ = absl::InfiniteDuration();         // of up to 5 seconds

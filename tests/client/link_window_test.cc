@@ -136,6 +136,21 @@ TEST(LinkWindowTest, ASlowServerIsKeptBusyWithoutAQueue) {
   EXPECT_LT(outcome.mean, absl::Milliseconds(600));
 }
 
+TEST(LinkWindowTest, WhatIsUnderWayMayNeedLongAsFarAsTheLinkIsKnown) {
+  LinkWindow window;
+  EXPECT_FALSE(window.MayTake(absl::Seconds(2)));
+  const int64_t outstanding = window.Write(2'000'000);
+  EXPECT_TRUE(window.MayTake(absl::Seconds(2)));
+  const absl::Time start = absl::UnixEpoch();
+  window.Measure({.written = start,
+                  .arrived = start + absl::Milliseconds(400),
+                  .bytes = outstanding,
+                  .outstanding = outstanding});
+  EXPECT_FALSE(window.MayTake(absl::Seconds(2)));
+  for (int i = 0; i < 5; ++i) window.Write(2'000'000);
+  EXPECT_TRUE(window.MayTake(absl::Seconds(2)));
+}
+
 TEST(LinkWindowTest, TheLinkLimitsWhileItKeepsFramesWaitingForLongerThanTheServer) {
   LinkWindow window;
   const absl::Time start = absl::UnixEpoch();

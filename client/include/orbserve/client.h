@@ -61,10 +61,12 @@ struct ClientOptions {
   // Clients of one process that call the same address with the same options share a connection.
   // True: this client has one of its own, and with it a share of its own in the bandwidth.
   bool own_connection = false;
-  // Longest silence of a connection with a call or a stream on it, >= 2 s; infinite: any. The
-  // server is probed after a second of silence, or a third of this time if that is longer; without
-  // an answer the connection is lost at its end. Probes wait behind what is under way: give more on
-  // links that need more than a second for it.
+  // Longest silence of the connection of streams that reconnect, >= 2 s; infinite: any. The server
+  // is probed after a second of silence, or a third of this time if that is longer; without an
+  // answer the connection is lost at its end. A probe waits behind what is under way: where that
+  // may be the reason for the silence, the stream's next connection has twice the time. Other
+  // streams and calls have 30 s, on a connection of their own. Without a name (`client_id`,
+  // certificate, token), which owns references, streams with `references` are on that of the calls.
   absl::Duration keepalive = absl::Milliseconds(2250);
 };
 
@@ -187,6 +189,8 @@ class Client {
   std::unique_ptr<v1::Features::StubInterface> stub_;
   const ClientOptions options_;
   std::string authorization_;  // metadata with the token; empty without one
+  // Makes a channel to the same address with another keepalive; empty for a channel made elsewhere.
+  std::function<std::shared_ptr<grpc::Channel>(absl::Duration keepalive)> make_channel_;
 };
 
 struct ExtractPipelineOptions {
@@ -383,6 +387,9 @@ class FrameStream {
   // Waits until `is_done`, until NextDue() or until `until`, whichever comes first.
   template <typename Predicate>
   void AwaitUntil(absl::Time until, const Predicate& is_done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stub of the next connection. Channels live as long as the stream: the end of one may wait
+  // for gRPC's threads.
+  v1::Features::StubInterface* Stub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Begins a try to connect.
   void Connect(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes what waits, if the connection has room.
@@ -412,6 +419,11 @@ class FrameStream {
   Client* const client_;
   const StreamOptions options_;
   mutable absl::Mutex mutex_;
+  // Stubs of this stream's own channels, the latest last. Empty: the client's is used.
+  std::vector<std::unique_ptr<v1::Features::StubInterface>> stubs_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration keepalive_ ABSL_GUARDED_BY(mutex_);  // of the next channel
+  absl::Duration channel_keepalive_ ABSL_GUARDED_BY(mutex_) =
+      absl::ZeroDuration();  // of the latest
   // Null while the stream is down. Deleted under the lock when its call has ended.
   Connection* connection_ ABSL_GUARDED_BY(mutex_) = nullptr;
   v1::StreamOpen given_ ABSL_GUARDED_BY(mutex_);  // the latest options
