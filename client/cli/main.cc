@@ -84,7 +84,8 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
       ->type_name("SECONDS")
       ->check(InRange(0.0, 86400.0));
   app->add_option("--keepalive", options->keepalive_s,
-                  "Silence of a --server after which a stream's connection is lost; default 2.25")
+                  "Silence of a --server after which a stream's connection is lost; default 2.25, "
+                  "or 10 for frames without a pace")
       ->type_name("SECONDS")
       ->check(InRange(2.0, 86400.0));
   app->add_option("--backend", options->backend,

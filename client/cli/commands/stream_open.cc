@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kMaxReferences = 16;
 constexpr char kTrackPipeline[] = "odometry";
+constexpr double kBulkKeepaliveSeconds = 10;
 
 // The first option that asks for matches, as it was given; "" if there is none.
 std::string AskedMatch(const StreamOptions& options) {
@@ -56,6 +57,12 @@ void CompleteStreamOptions(StreamOptions* options) {
     options->common.server = kDefaultServer;
   }
   if (options->track && options->image.pipeline.empty()) options->image.pipeline = kTrackPipeline;
+  // Frames that go as fast as the link takes them keep the answers to probes waiting.
+  const bool drops = !options->drop_policy.empty() && options->drop_policy != "block";
+  const bool is_bulk = !drops && options->fps == 0 && !IsCamera(options->source);
+  if (is_bulk && !options->common.server.empty() && !options->common.keepalive_s.has_value()) {
+    options->common.keepalive_s = kBulkKeepaliveSeconds;
+  }
 }
 
 absl::Status CheckStreamOptions(const StreamOptions& options) {

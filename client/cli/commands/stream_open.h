@@ -15,8 +15,8 @@
 
 namespace orbserve::cli {
 
-// Sets what follows from other options: the default pipeline of tracks, and the default server of
-// references.
+// Sets what follows from other options: the default pipeline of tracks, the default server of
+// references, and a long keepalive for frames without a pace.
 void CompleteStreamOptions(StreamOptions* options);
 
 // INVALID_ARGUMENT: options contradict each other, or one would change nothing.

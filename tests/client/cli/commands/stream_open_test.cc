@@ -6,6 +6,7 @@
 #include "client/cli/commands/stream_open.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,23 @@ std::string Refusal(const std::function<void(StreamOptions* options)>& change) {
   const absl::Status status = CheckStreamOptions(options);
   EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kInvalidArgument);
   return std::string(status.message());
+}
+
+TEST(CompleteStreamOptionsTest, FramesWithoutAPaceGetALongKeepalive) {
+  const auto keepalive_s = [](const std::function<void(StreamOptions * options)>& change) {
+    StreamOptions options{.source = "folder"};
+    options.common.server = "robot:1";
+    change(&options);
+    CompleteStreamOptions(&options);
+    return options.common.keepalive_s;
+  };
+  EXPECT_EQ(keepalive_s([](StreamOptions*) {}), 10);
+  EXPECT_EQ(keepalive_s([](StreamOptions* o) { o->drop_policy = "block"; }), 10);
+  EXPECT_EQ(keepalive_s([](StreamOptions* o) { o->drop_policy = "newest"; }), std::nullopt);
+  EXPECT_EQ(keepalive_s([](StreamOptions* o) { o->fps = 30; }), std::nullopt);
+  EXPECT_EQ(keepalive_s([](StreamOptions* o) { o->source = "/dev/video7"; }), std::nullopt);
+  EXPECT_EQ(keepalive_s([](StreamOptions* o) { o->common.keepalive_s = 5; }), 5);
+  EXPECT_EQ(keepalive_s([](StreamOptions* o) { o->common.server.clear(); }), std::nullopt);
 }
 
 TEST(CheckStreamOptionsTest, OptionsWithoutAnEffectAreRefused) {
