@@ -18,7 +18,9 @@ function(orbserve_add_precompiled set)
   endif()
   set(target orbserve_precompiled_${set})
   add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled/empty.cc)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ${ARG_POSITION_INDEPENDENT})
+  # Not through ccache: while the header of the last build is still there, ccache looks at that one in place of its sources,
+  # and may answer with one from before a change of them.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ${ARG_POSITION_INDEPENDENT} CXX_COMPILER_LAUNCHER "")
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE ${ARG_LIBS} orbserve_warnings orbserve_exact_math)
   target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled/${set}.h)
