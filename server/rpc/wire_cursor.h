@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include "absl/types/span.h"
@@ -80,14 +79,13 @@ class WireCursor {
     }
     return false;
   }
-  // False also for field number 0 and for tags of more than 32 bits.
+  // False also for field number 0. A tag is the lower 32 bits of its number, as the parser has it.
   bool ReadTag(uint32_t* field, uint32_t* wire_type) {
-    uint64_t tag = 0;
-    if (!ReadVarint(kMaxShortVarintBytes, &tag) || tag > std::numeric_limits<uint32_t>::max()) {
-      return false;
-    }
-    *field = static_cast<uint32_t>(tag >> kWireTypeBits);
-    *wire_type = static_cast<uint32_t>(tag) & ((1u << kWireTypeBits) - 1);
+    uint64_t number = 0;
+    if (!ReadVarint(kMaxShortVarintBytes, &number)) return false;
+    const auto tag = static_cast<uint32_t>(number);
+    *field = tag >> kWireTypeBits;
+    *wire_type = tag & ((1u << kWireTypeBits) - 1);
     return *field != 0;
   }
   // Reads the value of a field that has no length of its own; only a varint sets `*value`. False
