@@ -200,6 +200,13 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(std::shared_ptr<grpc::Ch
 Client::Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options)
     : channel_(std::move(channel)), stub_(v1::Features::NewStub(channel_)), options_(options) {}
 
+v1::Features::StubInterface* Client::StreamStub(absl::Duration keepalive) {
+  absl::MutexLock lock(&stream_stubs_mutex_);
+  std::unique_ptr<v1::Features::StubInterface>& stub = stream_stubs_[keepalive];
+  if (stub == nullptr) stub = v1::Features::NewStub(make_channel_(keepalive));
+  return stub.get();
+}
+
 void Client::AddIdentity(grpc::ClientContext* context) const {
   if (!options_.client_id.empty()) context->AddMetadata("x-client-id", options_.client_id);
   if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);

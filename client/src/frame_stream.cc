@@ -376,11 +376,7 @@ v1::Features::StubInterface* FrameStream::Stub() {
   const bool shares = open_.references_size() > 0 && client_->options_.client_id.empty() &&
                       client_->options_.tls_cert_file.empty() && client_->authorization_.empty();
   if (!reconnects() || client_->make_channel_ == nullptr || shares) return client_->stub_.get();
-  if (keepalive_ != channel_keepalive_) {
-    stubs_.push_back(v1::Features::NewStub(client_->make_channel_(keepalive_)));
-    channel_keepalive_ = keepalive_;
-  }
-  return stubs_.back().get();
+  return client_->StreamStub(keepalive_);
 }
 
 void FrameStream::Connect(absl::Time now) {

@@ -107,7 +107,8 @@ class ServerTest : public ::testing::Test {
 
   // Opens a stream with `open` and reads the server's answer to it.
   std::unique_ptr<Stream> Open(grpc::ClientContext& context, const v1::StreamOpen& open = {},
-                               v1::StreamOpened* opened = nullptr, int limit_seconds = 20 * kSlower) {
+                               v1::StreamOpened* opened = nullptr,
+                               int limit_seconds = 20 * kSlower) {
     SetLimit(context, limit_seconds);
     auto stream = stub_->StreamFrames(&context);
     v1::StreamFramesRequest request;

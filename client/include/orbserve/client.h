@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -184,6 +185,9 @@ class Client {
   void AddIdentity(grpc::ClientContext* context) const;
   // Sets what AddIdentity() sets, and the deadline.
   void Prepare(grpc::ClientContext* context) const;
+  // The stub of streams whose connection has this keepalive. Needs `make_channel_`.
+  v1::Features::StubInterface* StreamStub(absl::Duration keepalive)
+      ABSL_LOCKS_EXCLUDED(stream_stubs_mutex_);
 
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Features::StubInterface> stub_;
@@ -191,6 +195,10 @@ class Client {
   std::string authorization_;  // metadata with the token; empty without one
   // Makes a channel to the same address with another keepalive; empty for a channel made elsewhere.
   std::function<std::shared_ptr<grpc::Channel>(absl::Duration keepalive)> make_channel_;
+  absl::Mutex stream_stubs_mutex_;
+  // Streams share them, so that they go to the servers of a group in turn.
+  std::map<absl::Duration, std::unique_ptr<v1::Features::StubInterface>> stream_stubs_
+      ABSL_GUARDED_BY(stream_stubs_mutex_);
 };
 
 struct ExtractPipelineOptions {
@@ -419,11 +427,7 @@ class FrameStream {
   Client* const client_;
   const StreamOptions options_;
   mutable absl::Mutex mutex_;
-  // Stubs of this stream's own channels, the latest last. Empty: the client's is used.
-  std::vector<std::unique_ptr<v1::Features::StubInterface>> stubs_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration keepalive_ ABSL_GUARDED_BY(mutex_);  // of the next channel
-  absl::Duration channel_keepalive_ ABSL_GUARDED_BY(mutex_) =
-      absl::ZeroDuration();  // of the latest
+  absl::Duration keepalive_ ABSL_GUARDED_BY(mutex_);  // of the next connection
   // Null while the stream is down. Deleted under the lock when its call has ended.
   Connection* connection_ ABSL_GUARDED_BY(mutex_) = nullptr;
   v1::StreamOpen given_ ABSL_GUARDED_BY(mutex_);  // the latest options
