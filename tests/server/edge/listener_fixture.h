@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,8 @@ inline int64_t Closed(const Listener& listener, CloseReason reason) {
 // A listener, and the connections that it has handed over.
 class ListenerTest : public ::testing::Test {
  protected:
+  ListenerTest() { signal(SIGPIPE, SIG_IGN); }  // as the program does
+
   void StartListener(ListenerOptions options) {
     if (options.address.empty()) options.address = "127.0.0.1:0";
     auto created = Listener::Create(options);

@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -72,7 +71,6 @@ TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsClientHasBegunToSpeak) {
 }
 
 TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsHandshakeIsComplete) {
-  signal(SIGPIPE, SIG_IGN);  // as the program does
   const CertificateAndKey own = MakeCertificate();
   const auto context = MakeTlsContext(
       {.certificate_chain = own.certificate, .private_key = own.key, .client_ca = ""});
