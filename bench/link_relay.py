@@ -25,7 +25,7 @@ import sys
 import threading
 
 CHUNK_BYTES = 16 << 10
-# What a router holds at its slower side. More would be delay that no client can see to.
+# A router holds so much at its slower side. With more, no client could keep the delay small.
 BUFFER_S = 0.02
 
 

@@ -114,7 +114,7 @@ Peer CornerMapPeer(const Preset& preset) {
           }};
 }
 
-// What is nearest is a matter of judgement.
+// Which one is nearest is a matter of judgement.
 Peer PeerOf(const Preset& preset) {
   if (preset.pipeline.suppress.suppression == Suppression::kCell) return CellPeer(preset);
   if (preset.pipeline.detect.detector != Detector::kFast) return CornerMapPeer(preset);

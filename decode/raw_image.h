@@ -12,10 +12,10 @@
 
 namespace orbserve {
 
-// As ReadImageHeader(), for all formats but JPEG.
+// Does what ReadImageHeader() does, for all formats but JPEG.
 absl::StatusOr<ImageHeader> ReadRawHeader(const EncodedImage& image, const ImageLimits& limits);
 
-// As DecodeToGrey(), for all formats but JPEG and an `out` that fits.
+// Does what DecodeToGrey() does, for all formats but JPEG and an `out` that fits.
 void DecodeRaw(const EncodedImage& image, const ImageHeader& header, const MutableImageView& out);
 
 }  // namespace orbserve

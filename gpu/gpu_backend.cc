@@ -199,7 +199,7 @@ class GpuBackend final : public FeatureBackend {
   }
 
  private:
-  // As DeviceDescription has it.
+  // Returns what DeviceDescription tells as the reason; empty if there is none.
   std::string NoJpegReason() const {
     if (!options_.decodes_jpeg) return "backend.jpeg is \"host\"";
     return reads_in_place_ ? "it reads frames in place, where pixels must be" : "";

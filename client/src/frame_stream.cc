@@ -9,17 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/src/answer_check.h"
-#include "client/src/link_window.h"
 #include "client/src/status.h"
+#include "client/src/stream_connection.h"
 #include "orbserve/client.h"
 
 namespace orbserve::client {
 namespace {
-
-// Results that Receive() has not taken. With so many the stream reads no further, so that HTTP/2
-// flow control holds the server back.
-constexpr size_t kMaxUnread = 16;
 
 // Longest single wait. absl::Mutex waits by the clock of the day, which a robot may set back by
 // years when it finds a network.
@@ -46,14 +41,6 @@ bool MayPass(const absl::Status& status) {
   }
 }
 
-absl::Time SteadyTime(std::chrono::steady_clock::time_point time) {
-  return absl::UnixEpoch() + absl::FromChrono(time.time_since_epoch());
-}
-
-// Time of a clock that nobody sets, whose zero means nothing: a robot sets its clock when it finds
-// a network, perhaps by years. All times of a stream are such times.
-absl::Time SteadyNow() { return SteadyTime(std::chrono::steady_clock::now()); }
-
 // Wait before the next try, after `attempts` tries.
 absl::Duration DelayOf(const StreamOptions& options, int attempts) {
   static thread_local std::mt19937_64 random(std::random_device{}());
@@ -68,111 +55,6 @@ constexpr char kLate[] = "DEADLINE_EXCEEDED";
 absl::Status StreamHasEnded() { return absl::CancelledError("the stream has ended"); }
 
 }  // namespace
-
-// One call of StreamFrames. gRPC calls the reactions; everything here is guarded by the stream's
-// mutex. The call ends when a read has failed, and no sooner: until then it has a hold, which lets
-// any thread write.
-class FrameStream::Connection final
-    : public grpc::ClientBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse> {
- public:
-  Connection(FrameStream* stream, absl::Time now, absl::Time limit, bool last)
-      : begun(now), open_by(limit), is_last(last), stream_(stream) {}
-
-  void Cancel(bool by_caller) {
-    cancelled = cancelled || by_caller;
-    context.TryCancel();
-    ReadOn();
-  }
-
-  // Ends the call with `cause` as its status. What the server still sends is dropped.
-  void Break(absl::Status cause) {
-    if (!failure.ok()) return;
-    failure = std::move(cause);
-    Cancel(/*by_caller=*/false);
-  }
-
-  // Reads the next message if none is being read.
-  void ReadOn() {
-    if (!std::exchange(pauses, false)) return;
-    response.Clear();
-    StartRead(&response);
-  }
-
-  void OnReadDone(bool ok) override {
-    {
-      absl::MutexLock lock(&stream_->mutex_);
-      if (ok) {
-        heard = SteadyNow();
-        pauses = true;
-        if (failure.ok()) {
-          if (absl::Status right = Check(); right.ok()) {
-            stream_->Take(std::move(response));
-            stream_->Drive();
-          } else {
-            Break(std::move(right));
-          }
-        }
-        if (stream_->deliveries_.size() < kMaxUnread || !failure.ok() || stream_->cancelled_)
-          ReadOn();
-        return;
-      }
-      can_write = false;
-    }
-    RemoveHold();
-  }
-
-  void OnWriteDone(bool ok) override {
-    absl::MutexLock lock(&stream_->mutex_);
-    is_writing = false;
-    if (ok) {
-      request.Clear();
-      stream_->Drive();
-    } else {
-      can_write = false;
-      is_unwritten = is_open;
-      ReadOn();  // to the end of the call
-    }
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    FrameStream* const stream = stream_;
-    absl::MutexLock lock(&stream->mutex_);
-    stream->End(failure.ok() ? FromGrpc(status, cancelled) : failure);
-    // Deleted under the lock, as a waiting destructor goes on once the connection is gone, and the
-    // client with its channel may be gone next.
-    delete this;
-    stream->connection_ = nullptr;
-  }
-
-  const absl::Time begun;
-  const absl::Time open_by;  // end of the try
-  const bool is_last;        // no try may follow
-  grpc::ClientContext context;
-  v1::StreamFramesRequest request;  // that is being written
-  v1::StreamFramesResponse response;
-  absl::Time heard = SteadyNow();  // the latest message of the server
-  StreamCheck check;
-  LinkWindow window;
-  absl::Status failure;       // an answer that breaks the wire contract, or a try that is given up
-  bool is_open = false;       // the server has answered the opening
-  bool is_writing = true;     // begins with the opening
-  bool can_write = true;      // as far as is known
-  bool is_unwritten = false;  // the latest write has failed: `request` is the last written entry's
-  bool half_closed = false;   // the server knows that no frame follows
-  bool pauses = true;         // no read is under way
-  bool cancelled = false;     // by the caller
-  uint64_t number = 0;        // of the last written entry
-
- private:
-  // OK if the stream may take `response`.
-  absl::Status Check() {
-    if (is_open || !response.has_going_away()) return check.Take(response);
-    absl::Status reason = StatusFromWire(response.going_away().status());
-    return reason.ok() ? absl::UnavailableError("the server is about to stop") : reason;
-  }
-
-  FrameStream* const stream_;
-};
 
 absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::StreamOpen& open,
                                                                 StreamOptions options) {

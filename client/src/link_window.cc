@@ -80,7 +80,7 @@ void LinkWindow::Measure(const Sample& sample) {
   }
   // A frame that was written before the latest shrinking tells of the time before.
   if (sample.written < shrunk_) return;
-  // What the way holds while nothing waits on it, rounded to whole frames of this size.
+  // The bound is what the way holds while nothing waits on it, in whole frames of this size.
   const double held = static_cast<double>(sample.outstanding) * absl::FDivDuration(shortest, way_);
   bytes_ = std::min(bytes_, static_cast<int64_t>(held) + sample.bytes / 2);
   shrunk_ = now;

@@ -52,7 +52,7 @@ struct alignas(16) JpegUpload {
   int32_t luma_blocks;  // of the file
   int32_t width_px;
   int32_t height_px;
-  // Where the entropy-coded data begin, from here, in words of 32 bits: a multiple of 16.
+  // The entropy-coded data begin so many words of 32 bits from here: a multiple of 16.
   int32_t words_offset;
   int32_t undecided;   // of the host's copy: set unless the file was decoded
   int32_t bytes;       // that are copied to the device, from here on

@@ -14,7 +14,7 @@
 
 namespace orbserve {
 
-// Where the time of a frame went, from the arrival of its whole message until its result is handed
+// Says where the time of a frame went, from the arrival of its whole message until its result is handed
 // to gRPC. A frame is in one phase at a time, so the phases add up to its duration.
 class FrameTimes {
  public:

@@ -248,7 +248,7 @@ class ExtractPipeline {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// What the client measured of one frame, on its steady clock.
+// Times that the client measured for one frame, on its steady clock.
 struct FrameTimes {
   absl::Duration age;  // from the capture to the result here
   // From the writing of the frame to its result here; zero for a frame that was not written. The

@@ -45,6 +45,16 @@ FrameOutcome TimedOutcome(int64_t base_ns, bool sampled) {
   return outcome;
 }
 
+FrameOutcome TrackedAndMatched() {
+  FrameOutcome outcome = TimedOutcome(10, true);
+  const auto now = std::chrono::steady_clock::now();
+  outcome.times.Spend(FramePhase::kTrackQueue, nanoseconds(5), now);
+  outcome.times.Spend(FramePhase::kTrack, nanoseconds(77), now);
+  outcome.times.Spend(FramePhase::kMatchQueue, nanoseconds(6), now);
+  outcome.times.Spend(FramePhase::kMatch, nanoseconds(99), now);
+  return outcome;
+}
+
 v1::FrameTimings TimingsOf(const FrameOutcome& outcome) {
   v1::FrameTimings timings;
   TimingsToProto(outcome, &timings);
@@ -88,12 +98,7 @@ TEST(AddMatchTimeTest, NothingMatchedIsNoStage) {
 }
 
 TEST(TimingsToProtoTest, TracksAreAStageAfterTheMatches) {
-  FrameOutcome outcome = TimedOutcome(10, true);
-  const auto now = std::chrono::steady_clock::now();
-  outcome.times.Spend(FramePhase::kTrackQueue, nanoseconds(5), now);
-  outcome.times.Spend(FramePhase::kTrack, nanoseconds(77), now);
-  outcome.times.Spend(FramePhase::kMatch, nanoseconds(99), now);
-  const v1::FrameTimings timings = TimingsOf(outcome);
+  const v1::FrameTimings timings = TimingsOf(TrackedAndMatched());
   EXPECT_EQ(timings.match_ns(), 99u);
   EXPECT_EQ(timings.track_ns(), 77u);
   EXPECT_EQ(timings.track_queue_ns(), 5u);
@@ -102,13 +107,7 @@ TEST(TimingsToProtoTest, TracksAreAStageAfterTheMatches) {
 }
 
 TEST(TimingsToProtoTest, TheTimesAddUpToTheTotal) {
-  FrameOutcome outcome = TimedOutcome(10, false);
-  const auto now = std::chrono::steady_clock::now();
-  outcome.times.Spend(FramePhase::kTrackQueue, nanoseconds(5), now);
-  outcome.times.Spend(FramePhase::kTrack, nanoseconds(77), now);
-  outcome.times.Spend(FramePhase::kMatchQueue, nanoseconds(6), now);
-  outcome.times.Spend(FramePhase::kMatch, nanoseconds(99), now);
-  const v1::FrameTimings t = TimingsOf(outcome);
+  const v1::FrameTimings t = TimingsOf(TrackedAndMatched());
   EXPECT_EQ(t.admit_ns() + t.decode_queue_ns() + t.decode_ns() + t.queue_ns() + t.upload_ns() +
                 t.compute_ns() + t.download_ns() + t.track_queue_ns() + t.track_ns() +
                 t.match_queue_ns() + t.match_ns() + t.send_ns(),
