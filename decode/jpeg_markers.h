@@ -58,8 +58,8 @@ const uint8_t* PassJpegRestart(const uint8_t* from, const uint8_t* end, int64_t 
 bool AreJpegFillBytes(const uint8_t* from, const uint8_t* end);
 
 // Returns where the entropy-coded bytes that begin at `begin` end: at the 0xFF of the first marker
-// that is no restart marker. If there is none, at the end of `bytes`, or at its last byte if that is
-// 0xFF.
+// that is no restart marker. If there is none, at the end of `bytes`, or at its last byte if that
+// is 0xFF.
 size_t FindJpegScanEnd(absl::Span<const uint8_t> bytes, size_t begin);
 
 }  // namespace orbserve

@@ -175,7 +175,8 @@ ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfDc(int code_length, int symbol
 ORBSERVE_HOST_DEVICE constexpr int JpegDcValue(JpegLook look, uint64_t window) {
   return JpegValue(window << JpegLookAdvance(look), JpegLookValue(look));
 }
-// Returns the look of an AC value. `rest`: the bits after the code, at the top of 64. `code`: its number.
+// Returns the look of an AC value. `rest`: the bits after the code, at the top of 64. `code`: its
+// number.
 ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfAc(int code_length, int symbol, uint64_t rest,
                                                      int code) {
   const int run = symbol >> 4;

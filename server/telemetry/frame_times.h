@@ -14,8 +14,8 @@
 
 namespace orbserve {
 
-// Says where the time of a frame went, from the arrival of its whole message until its result is handed
-// to gRPC. A frame is in one phase at a time, so the phases add up to its duration.
+// Says where the time of a frame went, from the arrival of its whole message until its result is
+// handed to gRPC. A frame is in one phase at a time, so the phases add up to its duration.
 class FrameTimes {
  public:
   using Time = std::chrono::steady_clock::time_point;
