@@ -75,9 +75,14 @@ void ExpectLate(const v1::FrameResult& result, uint64_t sequence) {
 
 TEST_F(FrameLinkTest, FramesThatTheLinkKeepsWaitingAreDroppedAsThePolicySaysInTheirPlace) {
   for (const bool newest : {true, false}) {
+    absl::Notification first_came;
     absl::Notification go;
-    SetScript({[&go](ServerStream* stream) {
+    SetScript({[&](ServerStream* stream) {
+      v1::StreamFramesRequest request;
+      stream->Read(&request);
+      first_came.Notify();
       go.WaitForNotification();
+      Answer(stream, request);
       return Echo(stream);
     }});
     {
@@ -87,7 +92,9 @@ TEST_F(FrameLinkTest, FramesThatTheLinkKeepsWaitingAreDroppedAsThePolicySaysInTh
     const auto stream =
         Open(absl::Seconds(60), With(newest ? v1::DROP_POLICY_NEWEST : v1::DROP_POLICY_OLDEST));
     // The first one is under way, and so no other one is. One waits.
-    for (const uint64_t sequence : {1, 2, 3, 4}) ASSERT_TRUE(Send(stream.get(), sequence).ok());
+    ASSERT_TRUE(Send(stream.get(), 1).ok());
+    first_came.WaitForNotification();
+    for (const uint64_t sequence : {2, 3, 4}) ASSERT_TRUE(Send(stream.get(), sequence).ok());
     absl::StatusOr<std::optional<v1::FrameResult>> nothing;
     EXPECT_FALSE(stream->Receive(absl::ZeroDuration(), &nothing));  // the order is kept
     EXPECT_EQ(stream->link().dropped, 2u);
@@ -140,11 +147,10 @@ TEST_F(FrameLinkTest, AFrameThatWaitsIsSentBeforeTheEnd) {
 }
 
 TEST_F(FrameLinkTest, WithoutAConnectionSendingNeverWaitsAndTheNewestFrameIsKept) {
-  SetScript({Dies(1, 0)});
+  SetScript({DiesWithItsServer()});
   const auto stream = Open(absl::Seconds(60), With(v1::DROP_POLICY_NEWEST));
   ASSERT_TRUE(Send(stream.get(), 1).ok());
-  EXPECT_EQ(Next(stream.get()), "1!");
-  server_->Shutdown();
+  EndServerUnder(stream.get(), 1);
   auto refusing = std::make_unique<RefusingPort>(port_);
   for (const uint64_t sequence : {2, 3, 4}) ASSERT_TRUE(Send(stream.get(), sequence).ok());
   // Nothing is before them in the order.
@@ -161,11 +167,10 @@ TEST_F(FrameLinkTest, WithoutAConnectionSendingNeverWaitsAndTheNewestFrameIsKept
 }
 
 TEST_F(FrameLinkTest, AFrameWhoseTimePassesWithoutAConnectionIsAnsweredThen) {
-  SetScript({Dies(1, 0)});
+  SetScript({DiesWithItsServer()});
   const auto stream = Open(absl::Seconds(60), With(v1::DROP_POLICY_NEWEST, 50));
   ASSERT_TRUE(stream->Send(FrameOf(1, 60'000)).ok());
-  EXPECT_EQ(Next(stream.get()), "1!");
-  server_->Shutdown();
+  EndServerUnder(stream.get(), 1);
   {
     const RefusingPort refusing(port_);
     ASSERT_TRUE(stream->Send(FrameOf(2)).ok());
@@ -176,11 +181,10 @@ TEST_F(FrameLinkTest, AFrameWhoseTimePassesWithoutAConnectionIsAnsweredThen) {
 }
 
 TEST_F(FrameLinkTest, WithBlockSendingWaitsForAConnectionAndNothingIsDropped) {
-  SetScript({Dies(1, 0)});
+  SetScript({DiesWithItsServer()});
   const auto stream = Open();
   ASSERT_TRUE(Send(stream.get(), 1).ok());
-  EXPECT_EQ(Next(stream.get()), "1!");
-  server_->Shutdown();
+  EndServerUnder(stream.get(), 1);
   auto refusing = std::make_unique<RefusingPort>(port_);
   v1::Frame waits = FrameOf(9);
   const auto tried = stream->TrySend(&waits);

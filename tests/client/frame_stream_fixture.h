@@ -10,17 +10,21 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "orbserve/client.h"
+#include "tests/client/refusing_port.h"
 
 namespace orbserve::client {
 
@@ -124,6 +128,27 @@ class FrameStreamFixture : public ::testing::Test {
     ASSERT_NE(server_, nullptr);
   }
 
+  // Reads a frame, and is gone once its server can be reached no more: a client that connects again
+  // at once finds none.
+  Connection DiesWithItsServer() {
+    unreachable_ = std::make_shared<absl::Notification>();
+    return [unreachable = unreachable_](ServerStream* stream) {
+      v1::StreamFramesRequest request;
+      stream->Read(&request);
+      unreachable->WaitForNotification();
+      return kGone;
+    };
+  }
+
+  // Ends the server that has such a connection, and takes the result that tells the loss.
+  void EndServerUnder(FrameStream* stream, uint64_t sequence) {
+    std::thread shutdown([this] { server_->Shutdown(); });
+    while (orbserve::testing::Accepts(port_)) absl::SleepFor(absl::Milliseconds(1));
+    unreachable_->Notify();
+    EXPECT_EQ(Next(stream), absl::StrCat(sequence, "!"));
+    shutdown.join();
+  }
+
   void SetScript(std::vector<Connection> script, std::vector<grpc::Status> refusals = {}) {
     absl::MutexLock lock(&service_.mutex);
     service_.script = std::move(script);
@@ -174,6 +199,7 @@ class FrameStreamFixture : public ::testing::Test {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Client> client_;
   std::vector<StreamEvent> events_;
+  std::shared_ptr<absl::Notification> unreachable_;
 };
 
 // Reads `frames` frames, answers `answered` of them, and is gone.

@@ -205,11 +205,10 @@ TEST_F(FrameStreamTest, TracksOfALostConnectionEndInTheFirstResultWithoutAnError
 }
 
 TEST_F(FrameStreamTest, ATryWaitsForAServerThatCannotBeReached) {
-  SetScript({Dies(1, 0)});
+  SetScript({DiesWithItsServer()});
   const auto stream = Open();
   ASSERT_TRUE(Send(stream.get(), 1).ok());
-  EXPECT_EQ(Next(stream.get()), "1!");
-  server_->Shutdown();
+  EndServerUnder(stream.get(), 1);
   auto refusing = std::make_unique<RefusingPort>(port_);
   std::thread caller([&] {
     EXPECT_TRUE(Send(stream.get(), 2).ok());
@@ -260,7 +259,7 @@ TEST_F(FrameStreamTest, AServerThatCannotBeReachedIsGivenUpWithTheReason) {
 
 TEST_F(FrameStreamTest, TheCallerMayEndTheWaitForAServer) {
   for (const bool cancel : {false, true}) {
-    SetScript({Dies(1, 0)});
+    SetScript({DiesWithItsServer()});
     {
       absl::MutexLock lock(&service_.mutex);
       service_.opens.clear();
@@ -268,8 +267,7 @@ TEST_F(FrameStreamTest, TheCallerMayEndTheWaitForAServer) {
     const auto stream = Open();
     ASSERT_NE(stream, nullptr);
     ASSERT_TRUE(Send(stream.get(), 1).ok());
-    EXPECT_EQ(Next(stream.get()), "1!");
-    server_->Shutdown();
+    EndServerUnder(stream.get(), 1);
     std::thread receiver(
         [&] { EXPECT_THAT(Next(stream.get()), HasSubstr(cancel ? "CANCELLED" : "end")); });
     {
@@ -410,7 +408,14 @@ TEST_F(FrameStreamTest, TheShortestTimeHasOneTry) {
 }
 
 TEST_F(FrameStreamTest, ALossAfterTheLastFrameNeedsNoNewConnection) {
-  SetScript({Dies(2, 1)});
+  SetScript({[](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    stream->Read(&request);
+    Answer(stream, request);
+    while (stream->Read(&request)) {
+    }
+    return kGone;
+  }});
   const auto stream = Open();
   ASSERT_TRUE(Send(stream.get(), 1).ok());
   ASSERT_TRUE(Send(stream.get(), 2).ok());

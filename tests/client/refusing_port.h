@@ -19,6 +19,24 @@
 
 namespace orbserve::testing {
 
+inline sockaddr_in LoopbackAddress(int port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  return address;
+}
+
+// Whether a connection to this port of the loopback can be made.
+inline bool Accepts(int port) {
+  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = LoopbackAddress(port);
+  const bool accepts =
+      connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  close(connection);
+  return accepts;
+}
+
 class RefusingPort {
  public:
   // `port`: 0 = a free one.
@@ -27,10 +45,7 @@ class RefusingPort {
     setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     // gRPC may not have closed the port of the server before yet.
     setsockopt(socket_, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(port));
+    sockaddr_in address = LoopbackAddress(port);
     auto* const generic = reinterpret_cast<sockaddr*>(&address);
     socklen_t size = sizeof(address);
     EXPECT_EQ(bind(socket_, generic, size), 0);

@@ -124,11 +124,7 @@ TEST_F(AccountTest, AResultThatWasReadyInTimeAndIsSentLateIsLate) {
     large.mutable_keypoints()->add_angle(0);
     large.mutable_keypoints()->add_octave(0);
   }
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
-  arguments.SetMaxReceiveMessageSize(-1);
-  stub_ = v1::Features::NewStub(grpc::CreateCustomChannel(
-      absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), arguments));
+  stub_ = NewStub(/*fixed_window=*/true);
   grpc::ClientContext context;
   const auto stream = Open(context);
   ASSERT_TRUE(Send(*stream, large));

@@ -91,14 +91,19 @@ class ServerTest : public ::testing::Test {
     return hooks;
   }
 
-  // A stub with a connection of its own.
-  std::unique_ptr<v1::Features::Stub> NewStub() {
+  // A connection of its own. With a fixed window it takes little of what nobody reads; otherwise
+  // the window grows with what gRPC finds that the connection carries.
+  std::shared_ptr<grpc::Channel> NewChannel(bool fixed_window = false) const {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    if (fixed_window) arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     arguments.SetMaxReceiveMessageSize(-1);
-    return v1::Features::NewStub(
-        grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                  grpc::InsecureChannelCredentials(), arguments));
+    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                     grpc::InsecureChannelCredentials(), arguments);
+  }
+
+  std::unique_ptr<v1::Features::Stub> NewStub(bool fixed_window = false) const {
+    return v1::Features::NewStub(NewChannel(fixed_window));
   }
 
   static void SetLimit(grpc::ClientContext& context, int seconds = 20 * kSlower) {

@@ -98,12 +98,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   *match.mutable_train_features() = RandomFeatures(1, 1);
   const auto response_bytes = [this] { return Metric("orbserve_call_response_bytes"); };
   {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
-    grpc::GenericStub silent(grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                                       grpc::InsecureChannelCredentials(),
-                                                       arguments));
+    grpc::GenericStub silent(NewChannel(/*fixed_window=*/true));
     UnreadCall first(silent, "Extract", extract);
     UnreadCall second(silent, "Match", match);
     std::optional<UnreadCall> third;
@@ -140,11 +135,7 @@ TEST_F(CallLimitsTest, AnAnswerThatIsNotReadInTimeIsGivenUp) {
   *extract.mutable_frame() = MakeFrame(1280, 960, 1);
   extract.mutable_pipeline()->mutable_select()->set_capacity(20'000);
   extract.mutable_pipeline()->mutable_select()->set_max_features(20'000);
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
-  grpc::GenericStub silent(grpc::CreateCustomChannel(
-      absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), arguments));
+  grpc::GenericStub silent(NewChannel(/*fixed_window=*/true));
   UnreadCall first(silent, "Extract", extract);
   UnreadCall second(silent, "Extract", extract);
   ASSERT_TRUE(Eventually([&] { return Metric("orbserve_frames_total{outcome=\"ok\"}") == 2; }));

@@ -124,11 +124,7 @@ TEST_F(ServerReflectionTest, AStreamWhoseAnswersAreNotReadEnds) {
   request->GetReflection()->SetString(request.get(), Field(*request, "file_containing_symbol"),
                                       "orbserve.v1.Features");
   const grpc::Slice slice(request->SerializeAsString());
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
-  grpc::GenericStub stub(grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                                   grpc::InsecureChannelCredentials(), arguments));
+  grpc::GenericStub stub(NewChannel(/*fixed_window=*/true));
   grpc::ClientContext context;
   SetLimit(context);
   grpc::CompletionQueue queue;

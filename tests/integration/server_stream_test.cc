@@ -390,6 +390,7 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
                 limits->stream_response_bytes = 4 * kMaxResponseBytes;
                 limits->response_bytes = 10 * kMaxResponseBytes;
               }));
+  stub_ = NewStub(/*fixed_window=*/true);
   v1::StreamOpen open;
   open.mutable_pipeline()->mutable_select()->set_capacity(kCapacity);
   open.mutable_pipeline()->mutable_select()->set_max_features(kCapacity);
@@ -596,13 +597,7 @@ TEST_F(StreamTest, AStreamWhoseResultsAreNotReadEnds) {
   open.mutable_pipeline()->mutable_select()->set_max_features(20'000);
   v1::StreamFramesRequest request;
   *request.mutable_open() = open;
-  grpc::GenericStub generic(grpc::CreateCustomChannel(
-      absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), [] {
-        grpc::ChannelArguments arguments;
-        arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-        arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-        return arguments;
-      }()));
+  grpc::GenericStub generic(NewChannel(/*fixed_window=*/true));
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
   const auto call = generic.PrepareCall(&context, "/orbserve.v1.Features/StreamFrames", &queue);
