@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Certificates of a running server that can be replaced.
+// Certificates of a running server that can be replaced: process/reloader.h notices new files, and
+// server.cc sets them here.
 
 #ifndef ORBSERVE_SERVER_EDGE_TLS_CREDENTIALS_H_
 #define ORBSERVE_SERVER_EDGE_TLS_CREDENTIALS_H_

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ends unary calls whose answers are not read. An answer holds memory from the end of its call
+// Ends unary and reflection calls whose answers are not read; a stream of frames ends itself by the
+// same limit (serving/stream/stream.h). An answer holds memory from the end of its call
 // until HTTP/2 flow control lets it go. A client that opens no window would hold it as long as it
 // likes.
 
