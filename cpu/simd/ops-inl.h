@@ -55,7 +55,11 @@ template <class D, class M>
 HWY_INLINE HWY_MAYBE_UNUSED uint32_t MaskBits(D d, M mask) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   (void)d;
-  return static_cast<uint32_t>(mask.raw);
+  uint32_t bits = mask.raw;
+  // GCC 12 may store the 16 bits of a mask and read 32 where registers are few (with -O2 and the
+  // thread sanitizer): the value must be in a register of its own.
+  asm("" : "+r"(bits));
+  return bits;
 #else
   uint8_t bytes[8] = {};
   hwy::HWY_NAMESPACE::StoreMaskBits(d, mask, bytes);
