@@ -11,6 +11,7 @@
 #include <absl/base/config.h>
 #include <absl/base/options.h>
 #include <absl/status/status.h>
+#include <absl/synchronization/blocking_counter.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/synchronization/notification.h>
 #include <absl/time/clock.h>
@@ -187,6 +188,18 @@ bool Notification::WaitForNotificationWithDeadline(Time deadline) const {
   }
   __tsan_acquire(const_cast<Notification*>(this));
   return true;
+}
+
+bool BlockingCounter::DecrementCount() {
+  static auto* const real = Real<bool(BlockingCounter*)>("15BlockingCounter14DecrementCountEv");
+  __tsan_release(this);
+  return real(this);
+}
+
+void BlockingCounter::Wait() {
+  static auto* const real = Real<void(BlockingCounter*)>("15BlockingCounter4WaitEv");
+  real(this);
+  __tsan_acquire(this);
 }
 
 ABSL_NAMESPACE_END

@@ -3,8 +3,9 @@
 
 // For builds with ThreadSanitizer only, as abseil_tsan.cc. The distribution's oneTBB is not
 // instrumented, so the sanitizer does not see how tasks travel between threads. Here the entry
-// points of the library tell it: a task begins after it was spawned, waiting ends after the tasks,
-// and memory that one task frees is not the next one's.
+// points of the library tell it: a task begins after it was spawned and after those that ran at its
+// thread's place in the arena, waiting ends after the tasks, and memory that one task frees is not
+// the next one's.
 
 #include <dlfcn.h>
 #include <oneapi/tbb/detail/_small_object_pool.h>
@@ -12,6 +13,7 @@
 #include <oneapi/tbb/task_arena.h>
 #include <sanitizer/tsan_interface.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +31,22 @@ Function* Real(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
+// A thread that takes the place of another one in an arena has what belongs to the place.
+class PlaceInArena {
+ public:
+  PlaceInArena() : place_(&places[Index()]) { __tsan_acquire(place_); }
+  ~PlaceInArena() { __tsan_release(place_); }
+
+ private:
+  static constexpr int kPlaces = 1024;
+  static int Index() {
+    return std::clamp(tbb::this_task_arena::current_thread_index(), 0, kPlaces - 1);
+  }
+
+  static inline char places[kPlaces];
+  char* const place_;
+};
+
 // Takes the place of a spawned task and begins after its spawner.
 class AcquiringTask : public d1::task {
  public:
@@ -37,8 +55,14 @@ class AcquiringTask : public d1::task {
     __tsan_release(task);
     return *task;
   }
-  d1::task* execute(d1::execution_data& data) override { return Unwrap().execute(data); }
-  d1::task* cancel(d1::execution_data& data) override { return Unwrap().cancel(data); }
+  d1::task* execute(d1::execution_data& data) override {
+    const PlaceInArena place;
+    return Unwrap().execute(data);
+  }
+  d1::task* cancel(d1::execution_data& data) override {
+    const PlaceInArena place;
+    return Unwrap().cancel(data);
+  }
 
  private:
   explicit AcquiringTask(d1::task& inner) : inner_(inner) {}
@@ -59,6 +83,7 @@ class OrderedDelegate : public d1::delegate_base {
   bool operator()() const override {
     void* const ordered = const_cast<OrderedDelegate*>(this);
     __tsan_acquire(ordered);
+    const PlaceInArena place;
     const bool result = inner_();
     __tsan_release(ordered);
     return result;

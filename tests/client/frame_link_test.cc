@@ -206,11 +206,14 @@ TEST_F(FrameLinkTest, WithBlockSendingWaitsForAConnectionAndNothingIsDropped) {
 }
 
 // Keeps the deadlines of the frames that it reads.
-Connection Keeps(std::vector<uint32_t>* deadlines_ms) {
-  return [deadlines_ms](ServerStream* stream) {
+Connection Keeps(absl::Mutex* mutex, std::vector<uint32_t>* deadlines_ms) {
+  return [=](ServerStream* stream) {
     v1::StreamFramesRequest request;
     while (stream->Read(&request)) {
-      deadlines_ms->push_back(request.frame().deadline_ms());
+      {
+        absl::MutexLock lock(mutex);
+        deadlines_ms->push_back(request.frame().deadline_ms());
+      }
       Answer(stream, request);
     }
     return grpc::Status::OK;
@@ -220,7 +223,7 @@ Connection Keeps(std::vector<uint32_t>* deadlines_ms) {
 TEST_F(FrameLinkTest, TheServerGetsWhatIsLeftOfTheTime) {
   for (const auto policy : {v1::DROP_POLICY_BLOCK, v1::DROP_POLICY_NEWEST}) {
     std::vector<uint32_t> deadlines_ms;
-    SetScript({Keeps(&deadlines_ms)});
+    SetScript({Keeps(&service_.mutex, &deadlines_ms)});
     {
       absl::MutexLock lock(&service_.mutex);
       service_.opens.clear();
@@ -247,6 +250,7 @@ TEST_F(FrameLinkTest, TheServerGetsWhatIsLeftOfTheTime) {
     EXPECT_EQ(stream->link().late, 2u);
     ASSERT_TRUE(stream->CloseSend().ok());
     EXPECT_EQ(Next(stream.get()), "end");
+    absl::MutexLock lock(&service_.mutex);
     ASSERT_EQ(deadlines_ms.size(), 3u);
     EXPECT_LE(deadlines_ms[0], 40'000u);
     EXPECT_GT(deadlines_ms[0], 20'000u);
@@ -259,12 +263,13 @@ TEST_F(FrameLinkTest, TheServerGetsWhatIsLeftOfTheTime) {
 
 TEST_F(FrameLinkTest, WithoutADeadlineTheServerGetsNone) {
   std::vector<uint32_t> deadlines_ms;
-  SetScript({Keeps(&deadlines_ms)});
+  SetScript({Keeps(&service_.mutex, &deadlines_ms)});
   const auto stream = Open();
   ASSERT_TRUE(stream->Send(FrameOf(1), SteadyClock::now() - std::chrono::hours(1)).ok());
   EXPECT_EQ(Next(stream.get()), "1");
   ASSERT_TRUE(stream->CloseSend().ok());
   EXPECT_EQ(Next(stream.get()), "end");
+  absl::MutexLock lock(&service_.mutex);
   EXPECT_THAT(deadlines_ms, ElementsAre(0));
 }
 

@@ -128,7 +128,7 @@ void LyingServer::Begin(grpc::ServerContext* context) {
 grpc::Status LyingServer::GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,
                                         v1::GetServerInfoResponse* response) {
   *response = RightInfo();
-  if (info) info(response);
+  if (const auto lie = info.Get()) lie(response);
   return grpc::Status::OK;
 }
 
@@ -139,7 +139,8 @@ grpc::Status LyingServer::Extract(grpc::ServerContext* context, const v1::Extrac
   response->set_timestamp_ns(request->frame().timestamp_ns());
   FillExecution(response->mutable_timings(), response->mutable_execution());
   *response->mutable_features() = FeaturesOf(request->frame());
-  return extract ? extract(response) : grpc::Status::OK;
+  const auto lie = extract.Get();
+  return lie ? lie(response) : grpc::Status::OK;
 }
 
 grpc::Status LyingServer::Match(grpc::ServerContext* context, const v1::MatchRequest* request,
@@ -161,7 +162,7 @@ grpc::Status LyingServer::Match(grpc::ServerContext* context, const v1::MatchReq
     train = kRows;
   }
   FillMatches(std::min(query, train), response->mutable_matches());
-  if (match) match(response);
+  if (const auto lie = match.Get()) lie(response);
   return grpc::Status::OK;
 }
 
@@ -170,7 +171,7 @@ grpc::Status LyingServer::PutReference(grpc::ServerContext* context,
                                        v1::PutReferenceResponse* response) {
   Begin(context);
   *response->mutable_reference() = RightReference(request->name());
-  if (put) put(response);
+  if (const auto lie = put.Get()) lie(response);
   return grpc::Status::OK;
 }
 
@@ -187,7 +188,7 @@ grpc::Status LyingServer::ListReferences(grpc::ServerContext* context,
   if (page < 'c') response->set_next_page_token(absl::StrCat(std::string(1, page), "2"));
   response->set_used_bytes(1000);
   response->set_capacity_bytes(1 << 30);
-  if (list) list(response);
+  if (const auto lie = list.Get()) lie(response);
   return grpc::Status::OK;
 }
 
@@ -200,12 +201,12 @@ grpc::Status LyingServer::StreamFrames(grpc::ServerContext* context, Stream* str
     response.Clear();
     response.mutable_opened()->set_stream_id(1);
     response.mutable_opened()->set_max_in_flight(4);
-    if (opened) opened(response.mutable_opened());
+    if (const auto lie = opened.Get()) lie(response.mutable_opened());
     return stream->Write(response);
   };
   open();
-  if (after_opened) {
-    after_opened(stream);
+  if (const auto rest = after_opened.Get()) {
+    rest(stream);
     return grpc::Status::OK;
   }
   bool match_previous = request.open().match_previous();
@@ -234,7 +235,7 @@ grpc::Status LyingServer::StreamFrames(grpc::ServerContext* context, Stream* str
       one.set_gain(1);
     }
     previous = request.frame().sequence();
-    if (result) result(&answer);
+    if (const auto lie = result.Get()) lie(&answer);
     if (!stream->Write(response)) break;
   }
   return grpc::Status::OK;

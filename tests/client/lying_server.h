@@ -11,7 +11,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "grpcpp/server.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"
 
@@ -23,6 +26,30 @@ v1::GetServerInfoResponse RightInfo();
 v1::ReferenceInfo RightReference(const std::string& name);
 // Answer to a frame of a stream that asked for matches with the frame before and for tracks.
 v1::FrameResult RightResult(const v1::Frame& frame);
+
+// A function that a test sets while threads of the server may look at it.
+template <typename Signature>
+class Lie;
+template <typename Result, typename... Arguments>
+class Lie<Result(Arguments...)> {
+ public:
+  using Function = std::function<Result(Arguments...)>;
+
+  Lie& operator=(Function function) {
+    absl::MutexLock lock(&mutex_);
+    function_ = std::move(function);
+    return *this;
+  }
+  // Empty: the truth.
+  Function Get() const {
+    absl::MutexLock lock(&mutex_);
+    return function_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  Function function_ ABSL_GUARDED_BY(mutex_);
+};
 
 class LyingServer final : private v1::Features::Service {
  public:
@@ -36,17 +63,17 @@ class LyingServer final : private v1::Features::Service {
   // Calls that have begun, those for its own description left out.
   int calls() const { return calls_; }
 
-  // Lies, which change the right answer of each call. Set before the first call.
-  std::function<void(v1::GetServerInfoResponse*)> info;
-  std::function<grpc::Status(v1::ExtractResponse*)> extract;
-  std::function<void(v1::MatchResponse*)> match;
-  std::function<void(v1::PutReferenceResponse*)> put;
-  std::function<void(v1::ListReferencesResponse*)> list;
-  std::function<void(v1::StreamOpened*)> opened;
-  std::function<void(v1::FrameResult*)> result;
+  // Lies, which change the right answer of each call.
+  Lie<void(v1::GetServerInfoResponse*)> info;
+  Lie<grpc::Status(v1::ExtractResponse*)> extract;
+  Lie<void(v1::MatchResponse*)> match;
+  Lie<void(v1::PutReferenceResponse*)> put;
+  Lie<void(v1::ListReferencesResponse*)> list;
+  Lie<void(v1::StreamOpened*)> opened;
+  Lie<void(v1::FrameResult*)> result;
   // Takes the place of the answers to a stream behind the first `opened`. Should end when a write
   // fails.
-  std::function<void(Stream*)> after_opened;
+  Lie<void(Stream*)> after_opened;
   // No call but the one for the description is answered before its client gives up.
   std::atomic<bool> is_silent = false;
 

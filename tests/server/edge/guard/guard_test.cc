@@ -48,6 +48,7 @@ TEST_F(GuardTest, APausedConnectionIsReadAgainWhenOthersHaveEnded) {
   other.Reset();
   EXPECT_TRUE(Eventually([&] { return guards.paused() == 0; }));
   EXPECT_GT(guards.MayRead(taken_[1].get()), 0u);
+  listener_.reset();  // before the poller, which its thread uses
 }
 
 }  // namespace
