@@ -80,8 +80,8 @@ class PowerMonitor final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  // From 0.1 mJ (a small frame of a full batch on a large GPU) to 10 J (one large frame alone on
-  // it): the numbers are those of durations.
+  // From 0.1 mJ (a small frame of a full batch on a large GPU) to above 10 J (one large frame alone
+  // on it): the numbers are those of durations.
   using JoulesHistogram = Histogram<kDurationBounds, 1'000'000'000>;
 
   // State that several threads use, under the lock.

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/telemetry/busy_time.h"
+#include "server/telemetry/duration_histogram.h"
 #include "tests/server/telemetry/metrics_page.h"
 #include "tests/server/telemetry/promtool.h"
 
@@ -143,6 +144,33 @@ TEST(MetricsTest, FramesAreTimedByTheMethodThatBroughtThem) {
   // These methods bring no frames.
   for (const char* method : {"DeleteReference", "ListReferences", "GetServerInfo", "other"}) {
     EXPECT_TRUE(std::isnan(value(absl::StrCat("count{method=\"", method, "\"}").c_str())));
+  }
+}
+
+TEST(MetricsTest, TimesOfOverloadHaveBucketsOfTheirOwn) {
+  Metrics metrics(OneCpu());
+  for (const int ms : {12'800, 36'900, 70'000}) {
+    metrics.ObserveFrame("Extract", Times({{FramePhase::kQueue, ms}}, "", ""));
+  }
+  const std::string page = metrics.Render();
+  const auto below = [&](const char* bound) {
+    return ValueOf(
+        page, absl::StrCat("orbserve_frame_duration_seconds_bucket{method=\"Extract\",le=\"", bound,
+                           "\"}"));
+  };
+  EXPECT_EQ(below("12.5"), 0);
+  EXPECT_EQ(below("16"), 1);
+  EXPECT_EQ(below("31.5"), 1);
+  EXPECT_EQ(below("40"), 2);
+  EXPECT_EQ(below("80"), 3);
+}
+
+TEST(DurationHistogramTest, BoundsAreClose) {
+  EXPECT_EQ(kDurationBounds.front(), 1e-4);
+  EXPECT_EQ(kDurationBounds.back(), 100);
+  for (size_t i = 1; i < kDurationBounds.size(); ++i) {
+    EXPECT_GT(kDurationBounds[i], kDurationBounds[i - 1]);
+    EXPECT_LE(kDurationBounds[i], 1.29 * kDurationBounds[i - 1]);
   }
 }
 
