@@ -672,6 +672,21 @@ TEST_F(CliTest, BenchNamesBrokenImagesAndMeasuresWithTheRest) {
   EXPECT_EQ(Run({"bench", empty}).code, 1);
 }
 
+TEST_F(CliTest, BenchFailsWithItsFrames) {
+  StartServer({"--config", folder_.Write("c.textproto", "batching { max_queue_frames: 1 }")});
+  const std::string image = folder_.Write("a.pgm", Scene(0, 1280, 960));
+  const auto bench = [&](const char* callers) {
+    return RunWithServer(
+        {"bench", "--concurrency", callers, "--duration", "1", "--warm-up", "0", image});
+  };
+  EXPECT_TRUE(Succeeded(bench("1")));
+  const Outcome crowded = bench("16");
+  EXPECT_EQ(crowded.code, 1);
+  EXPECT_THAT(crowded.err,
+              HasSubstr(" frames failed; the first: Q"));  // QUEUE_FULL, QUOTA_EXCEEDED
+  EXPECT_THAT(crowded.Lines(), SizeIs(2));
+}
+
 TEST_F(CliTest, InfoAndHealthOfAServer) {
   const Outcome info = RunWithServer({"info", "--json"});
   ASSERT_EQ(info.code, 0) << info.err;

@@ -390,9 +390,12 @@ int RunBench(const BenchOptions& options) {
     Warn(shape, *result, &console);
     return result;
   };
+  bool lost = false;  // frames of a load; a search looks for the rate at which that begins
   for (const LoadShape& shape : *shapes) {
-    failed = measure(shape).status();
+    const absl::StatusOr<LoadResult> result = measure(shape);
+    failed = result.status();
     if (!failed.ok()) break;
+    lost = lost || result->failed > 0;
   }
   if (options.search_p99_ms > 0) {
     const ArrivalKind arrivals =
@@ -428,7 +431,7 @@ int RunBench(const BenchOptions& options) {
         options.svg_file, DrawLatencyCurve(listing.points(), title, options.search_p99_ms));
     if (!written.ok()) return Fail(&console, written);
   }
-  return answered > 0 && frames.failed == 0 && !refused ? kExitOk : kExitFailed;
+  return answered > 0 && frames.failed == 0 && !refused && !lost ? kExitOk : kExitFailed;
 }
 
 }  // namespace orbserve::cli
