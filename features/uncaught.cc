@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -17,7 +16,7 @@ namespace {
 
 constexpr int kExitFailed = 1;
 
-const char* program_name = "";
+void (*tell_missing_threads)(int exit_code, const char* message) = nullptr;
 std::terminate_handler former_handler = nullptr;
 
 // Returns true if an exception says that no thread can be started. TBB's has a text only.
@@ -36,11 +35,12 @@ bool IsMissingThread(const std::exception_ptr& exception) {
 [[noreturn]] void OnTerminate() {
   const std::exception_ptr exception = std::current_exception();
   if (exception != nullptr && IsMissingThread(exception)) {
-    std::fprintf(stderr,
-                 "%s: cannot start a thread: the limit of threads is reached (ulimit -u, pids.max "
-                 "of the control group, TasksMax of the unit), or that of the address space, which "
-                 "their stacks take (ulimit -v)\n",
-                 program_name);
+    tell_missing_threads(
+        kExitFailed,
+        "cannot start a thread: the limit of threads is reached (ulimit -u, pids.max of the "
+        "control "
+        "group, TasksMax of the unit), or that of the address space, which their stacks take "
+        "(ulimit -v)");
     _exit(kExitFailed);
   }
   if (former_handler != nullptr) former_handler();
@@ -49,8 +49,8 @@ bool IsMissingThread(const std::exception_ptr& exception) {
 
 }  // namespace
 
-void ExplainMissingThreads(const char* program) {
-  program_name = program;
+void ExplainMissingThreads(void (*tell)(int exit_code, const char* message)) {
+  tell_missing_threads = tell;
   former_handler = std::set_terminate(OnTerminate);
 }
 

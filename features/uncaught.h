@@ -6,10 +6,10 @@
 
 namespace orbserve {
 
-// From now on a thread that cannot be started ends the process with a line on standard error that
-// names the limits, and with exit code 1. Every other exception that nothing catches aborts it, as
-// without this call. `program`: its name, for the line; it must stay valid.
-void ExplainMissingThreads(const char* program);
+// From now on a thread that cannot be started ends the process with exit code 1, after `tell` was
+// called with that code and a text that names the limits. Every other exception that nothing
+// catches aborts it, as without this call.
+void ExplainMissingThreads(void (*tell)(int exit_code, const char* message));
 
 }  // namespace orbserve
 

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -24,6 +25,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "features/uncaught.h"
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/clients/token_file.h"
@@ -71,10 +73,26 @@ struct Arguments {
   bool check_config = false;
 };
 
+// The form of the log once it is known to be wanted; without one, errors are plain words.
+std::optional<LogFormat> fatal_format;
+
+LogFormat LogFormatOf(const server::Config& config) {
+  return config.log_format() == "json" ? LogFormat::kJson : LogFormat::kText;
+}
+
+void TellFatal(int code, const char* message) {
+  if (fatal_format.has_value()) return WriteFatal(*fatal_format, code, message);
+  std::fprintf(stderr, "orbserve-server: %s\n", message);
+}
+
 int Complain(const absl::Status& status, int code) {
-  const std::string text(status.message());
-  std::fprintf(stderr, "orbserve-server: %s\n", text.c_str());
+  TellFatal(code, std::string(status.message()).c_str());
   return code;
+}
+
+// Who reads JSON reads no other lines. With --check-config a person reads.
+void TellFatalAs(const server::Config& config, bool is_check) {
+  if (!is_check && LogFormatOf(config) == LogFormat::kJson) fatal_format = LogFormat::kJson;
 }
 
 // A flag that sets a field.
@@ -217,12 +235,12 @@ sigset_t TakeSignals() {
   sigemptyset(&hand_on.sa_mask);
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, LossSignal()}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, LossSignal()}) {
     sigaddset(&signals, signal);
     sigaction(signal, &hand_on, nullptr);
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
   return signals;
 }
 
@@ -273,6 +291,7 @@ void WaitForStop(Server& server, const ServiceManager& manager, const sigset_t& 
       spdlog::info("event=signal number={}", signal);
       server.Reload();
     }
+    if (signal == SIGUSR1 || signal == SIGUSR2) StepLogLevel(/*more=*/signal == SIGUSR1);
     if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) {
       spdlog::info("event=signal number={}", signal);
       return;
@@ -288,7 +307,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const ServiceManager manager = ServiceManager::FromEnvironment();
   Arguments arguments;
+  ExplainMissingThreads(&TellFatal);
   if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
+  TellFatalAs(arguments.flags, arguments.check_config);
   server::Config given;
   if (!arguments.config_file.empty()) {
     const auto file = ReadConfigFile(arguments.config_file);
@@ -296,6 +317,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     given = *file;
   }
   const server::Config config = CompleteConfig(Overlay(std::move(given), arguments.flags));
+  TellFatalAs(config, arguments.check_config);
   if (const absl::Status status = CheckConfig(config); !status.ok()) {
     return Complain(status, kExitUsage);
   }
@@ -309,9 +331,10 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     return Complain(absl::ResourceExhaustedError("no memory for the reserve"), kExitFailed);
   }
   const sigset_t signals = TakeSignals();
-  if (const absl::Status status = SetUpLog(config.log_level(), LogWriter::kThread); !status.ok()) {
-    return Complain(status, kExitUsage);
-  }
+  fatal_format = LogFormatOf(config);
+  const LogOptions log = {
+      .level = config.log_level(), .format = *fatal_format, .writer = LogWriter::kThread};
+  if (const absl::Status status = SetUpLog(log); !status.ok()) return Complain(status, kExitUsage);
 
   // gRPC ends with its last user and waits for its threads then, one of which may sleep for ten
   // seconds when a large message was sent. A process that ends does not need that.

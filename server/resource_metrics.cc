@@ -147,7 +147,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
   AddJpegWays(page);
   AddPlans(sources_.plans->use(), page);
   AddCounter(page, "orbserve_log_lines_lost_total",
-             "Lines of the log that were lost because standard error was not read.",
+             "Lines of the log that were lost: standard error was not read, or was full.",
              LostLogLines());
   AddCounter(page, "orbserve_reference_evictions_total",
              "References that were removed to make room.", references.evictions);

@@ -562,7 +562,8 @@ int Main(int argc, char** argv) {
 }  // namespace orbserve::cli
 
 int main(int argc, char** argv) {
-  orbserve::ExplainMissingThreads("orbserve");
+  orbserve::ExplainMissingThreads(
+      [](int, const char* message) { std::fprintf(stderr, "orbserve: %s\n", message); });
   // Hides gRPC's own lines on standard error, which repeat errors that the program reports. Setting
   // the variable shows them.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -15,8 +16,6 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -24,6 +23,7 @@
 #include "google/protobuf/stubs/common.h"
 #include "spdlog/async.h"
 #include "spdlog/details/null_mutex.h"
+#include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/base_sink.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
@@ -35,6 +35,44 @@ namespace orbserve {
 namespace {
 
 constexpr size_t kWaitingLines = 8192;
+constexpr std::chrono::milliseconds kFatalFlush{200};
+constexpr char kTime[] = "%Y-%m-%dT%H:%M:%S.%e%z";
+
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
+    spdlog::memory_buf_t time;
+    time_.format(message, time);
+    const spdlog::string_view_t level = spdlog::level::to_string_view(message.level);
+    const std::string json = EventAsJson({time.data(), time.size()}, {level.data(), level.size()},
+                                         {message.payload.data(), message.payload.size()});
+    line.append(json.data(), json.data() + json.size());
+    line.push_back('\n');
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>();
+  }
+
+ private:
+  spdlog::pattern_formatter time_{kTime, spdlog::pattern_time_type::local, ""};
+};
+
+std::unique_ptr<spdlog::formatter> MakeFormatter(LogFormat format) {
+  if (format == LogFormat::kJson) return std::make_unique<JsonFormatter>();
+  return std::make_unique<spdlog::pattern_formatter>(absl::StrCat(kTime, " %l %v"));
+}
+
+// Writes all of `line` to standard error; returns how many bytes were written.
+size_t WriteLine(const spdlog::memory_buf_t& line) {
+  size_t done = 0;
+  while (done < line.size()) {
+    const ssize_t written = write(STDERR_FILENO, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;  // closed or full, and there is no other place to say so
+    done += static_cast<size_t>(written);
+  }
+  return done;
+}
 
 // Writes to standard error, and knows how many flushes it has come past. Only the log's own thread
 // writes.
@@ -44,6 +82,8 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     const absl::MutexLock lock(&flush_mutex_);
     return flushes_;
   }
+  // Lines that could not be written, such as to a full disk.
+  int64_t unwritten() const { return unwritten_; }
   bool WaitForFlushes(int64_t count, std::chrono::milliseconds most)
       ABSL_LOCKS_EXCLUDED(flush_mutex_) {
     const auto arrived = [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(flush_mutex_) {
@@ -56,15 +96,12 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
+    if (is_cut_) line.push_back('\n');
+    const size_t head = line.size();
     formatter_->format(message, line);
-    const char* rest = line.data();
-    const char* const end = rest + line.size();
-    while (rest < end) {
-      const ssize_t written = write(STDERR_FILENO, rest, static_cast<size_t>(end - rest));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return;  // closed or full, and there is no other place to say so
-      rest += written;
-    }
+    const size_t written = WriteLine(line);
+    if (written < line.size()) ++unwritten_;
+    if (written >= head) is_cut_ = head < written && written < line.size();
   }
   void flush_() override ABSL_LOCKS_EXCLUDED(flush_mutex_) {
     const absl::MutexLock lock(&flush_mutex_);
@@ -72,6 +109,8 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   }
 
  private:
+  std::atomic<int64_t> unwritten_{0};
+  bool is_cut_ = false;  // standard error ends with a part of a line
   mutable absl::Mutex flush_mutex_;
   int64_t flushes_ ABSL_GUARDED_BY(flush_mutex_) = 0;
 };
@@ -123,21 +162,20 @@ void LogOfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
 
 }  // namespace
 
-absl::Status SetUpLog(absl::string_view level, LogWriter writer) {
-  const std::string name(level);
-  const spdlog::level::level_enum parsed = spdlog::level::from_str(name);
+absl::Status SetUpLog(const LogOptions& options) {
+  const spdlog::level::level_enum parsed = spdlog::level::from_str(options.level);
   // from_str() answers `off` for what it does not know.
-  if (parsed == spdlog::level::off && name != "off") {
+  if (parsed == spdlog::level::off && options.level != "off") {
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("log level must be trace, debug, info, warning, error or off; "
                                   "got \"",
-                                  name, "\""));
+                                  options.level, "\""));
   }
   std::shared_ptr<spdlog::logger> logger;
-  if (writer == LogWriter::kThread) {
+  if (options.writer == LogWriter::kThread) {
     auto sink = std::make_shared<StderrSink>();
-    thread_sink = sink.get();
     spdlog::init_thread_pool(kWaitingLines, 1);
+    thread_sink = sink.get();
     logger =
         std::make_shared<spdlog::async_logger>("orbserve", std::move(sink), spdlog::thread_pool(),
                                                spdlog::async_overflow_policy::overrun_oldest);
@@ -146,7 +184,7 @@ absl::Status SetUpLog(absl::string_view level, LogWriter writer) {
                                               std::make_shared<spdlog::sinks::stderr_sink_mt>());
     logger->flush_on(spdlog::level::info);
   }
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  logger->set_formatter(MakeFormatter(options.format));
   logger->set_level(parsed);
   spdlog::set_default_logger(std::move(logger));
 #if GOOGLE_PROTOBUF_VERSION < 4022000
@@ -167,15 +205,31 @@ bool FlushLog(std::chrono::milliseconds most) {
 
 int64_t LostLogLines() {
   const auto pool = spdlog::thread_pool();
-  return pool == nullptr ? 0 : static_cast<int64_t>(pool->overrun_counter());
+  if (pool == nullptr) return 0;
+  const int64_t unwritten = thread_sink == nullptr ? 0 : thread_sink->unwritten();
+  return static_cast<int64_t>(pool->overrun_counter()) + unwritten;
 }
 
-std::string LogValue(absl::string_view text) {
-  const bool is_word = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '"' && c != '=' && c != '\\';
-  });
-  if (is_word) return std::string(text);
-  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
+void StepLogLevel(bool more) {
+  using Level = spdlog::level::level_enum;
+  spdlog::logger& logger = *spdlog::default_logger_raw();
+  const Level old = logger.level();
+  if (!more && old >= Level::err) return;
+  const auto level = static_cast<Level>(
+      std::clamp<int>(static_cast<int>(old) + (more ? -1 : 1), Level::trace, Level::err));
+  logger.set_level(level);
+  const spdlog::string_view_t name = spdlog::level::to_string_view(level);
+  spdlog::log(std::max(level, Level::info), "event=log_level_changed to={}", name);
+}
+
+void WriteFatal(LogFormat format, int exit_code, absl::string_view message) {
+  if (thread_sink != nullptr) FlushLog(kFatalFlush);
+  const std::string event =
+      absl::StrCat("event=fatal exit_code=", exit_code, " message=", LogValue(message));
+  spdlog::memory_buf_t line;
+  MakeFormatter(format)->format(
+      spdlog::details::log_msg("orbserve", spdlog::level::critical, event), line);
+  WriteLine(line);
 }
 
 void LogFailure(absl::string_view what, const absl::Status& status,

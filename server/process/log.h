@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The server's log: one line per event on standard error, "time level event=name key=value ...".
-// Lines about a client name it: client=NAME (identity.h). Neither pixels nor names of references
-// are logged. What clients can cause as often as they like is limited in rate.
+// The server's log: one line per event on standard error, as text or as JSON (log_format.h). Lines
+// about a client name it: client=NAME (identity.h). Neither pixels nor names of references are
+// logged. What clients can cause as often as they like is limited in rate.
 
 #ifndef ORBSERVE_SERVER_PROCESS_LOG_H_
 #define ORBSERVE_SERVER_PROCESS_LOG_H_
@@ -15,6 +15,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/process/log_format.h"
 
 namespace orbserve {
 
@@ -26,18 +27,29 @@ enum class LogWriter {
   kThread,
 };
 
-// `level`: trace, debug, info, warning, error or off. INVALID_ARGUMENT otherwise. Protobuf's own
-// lines go the same way, at level debug.
-absl::Status SetUpLog(absl::string_view level, LogWriter writer);
+struct LogOptions {
+  std::string level = "info";  // trace, debug, info, warning, error or off
+  LogFormat format = LogFormat::kText;
+  LogWriter writer = LogWriter::kCaller;
+};
+
+// INVALID_ARGUMENT: the level is none. Protobuf's own lines go the same way, at level debug.
+absl::Status SetUpLog(const LogOptions& options);
+
+// Makes the log tell more, which is the next lower level, or less: from trace to error. The new
+// level is logged.
+void StepLogLevel(bool more);
+
+// The last line of a process that ends with `exit_code` because of an error, whatever the level of
+// the log. Written by the caller, after what waits in the log; a log that is not set up does not
+// matter.
+void WriteFatal(LogFormat format, int exit_code, absl::string_view message);
 
 // Waits until everything logged so far is written. False where that took longer than `most`.
 bool FlushLog(std::chrono::milliseconds most);
 
-// Lines lost since the start because standard error was not read.
+// Lines lost since the start because standard error was not read, or could not be written.
 int64_t LostLogLines();
-
-// `text` as the value of a key: quoted where it is not one word, on one line.
-std::string LogValue(absl::string_view text);
 
 // A call or frame that failed. Faults of ours are errors, the rest of the table is told at level
 // debug, because metrics count it. At most a few lines a second; how many were left out is said in

@@ -137,12 +137,45 @@ TEST(ServerLogTest, NobodyWaitsForALogThatIsNotRead) {
 TEST(ServerLogTest, SignalsThatMeanNothingDoNotEndIt) {
   auto server = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu"});
   ASSERT_TRUE(server.ok()) << server.status();
-  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE, SIGHUP}) kill((*server)->pid(), signal);
+  for (const int signal : {SIGPIPE, SIGHUP}) kill((*server)->pid(), signal);
   auto client = client::Client::Connect((*server)->address(), {});
   ASSERT_TRUE(client.ok()) << client.status();
   const auto answer = (*client)->Extract(GreyFrame(64, 64));
   EXPECT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ((*server)->Stop(), 0);
+}
+
+TEST(ServerLogTest, SignalsChangeItsLevel) {
+  auto server = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  auto client = client::Client::Connect((*server)->address(), {});
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto waits_for = [&](const std::string& line) {
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    while ((*server)->Log().find(line) == std::string::npos) {
+      if (Clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  };
+  const auto is_logged = [&](const std::string& id) {
+    client::ClientOptions options;
+    options.client_id = id;
+    auto caller = client::Client::Connect((*server)->address(), options);
+    EXPECT_FALSE((*caller)->Extract(BadFrame()).ok());
+    return [&, id] { return (*server)->Log().find(id) != std::string::npos; };
+  };
+  const auto before = is_logged("before");
+  kill((*server)->pid(), SIGUSR1);
+  ASSERT_TRUE(waits_for("info event=log_level_changed to=debug"));
+  const auto between = is_logged("between");
+  kill((*server)->pid(), SIGUSR2);
+  ASSERT_TRUE(waits_for("info event=log_level_changed to=info"));
+  const auto after = is_logged("after");
+  EXPECT_EQ((*server)->Stop(), 0);
+  EXPECT_FALSE(before());
+  EXPECT_TRUE(between());
+  EXPECT_FALSE(after());
 }
 
 TEST(ServerLogTest, SigquitDrains) {

@@ -249,13 +249,35 @@ TEST(ServerStartTest, AnAddressInUseMayBeFreeTheNextTime) {
   ASSERT_EQ(listen(holder, 1), 0);
   ASSERT_EQ(getsockname(holder, reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::string in_use = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
-  const Outcome run = RunServer(
-      {"--listen", in_use, "--http-listen", "", "--backend", "cpu", "--log-level", "error"});
+  const std::vector<std::string> arguments = {"--listen",  in_use, "--http-listen", "",
+                                              "--backend", "cpu",  "--log-level",   "error"};
+  const Outcome text = RunServer(arguments);
+  std::vector<std::string> with_json = arguments;
+  with_json.insert(with_json.end(), {"--log-format", "json"});
+  const Outcome json = RunServer(with_json);
   close(holder);
-  EXPECT_EQ(run.code, 1) << run.text;
-  // Nothing of gRPC's own before or behind it.
-  EXPECT_THAT(run.text, StartsWith(absl::StrCat("orbserve-server: cannot serve on ", in_use)));
-  EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
+  EXPECT_THAT(text.text,
+              HasSubstr(absl::StrCat("critical event=fatal exit_code=1 message=\"cannot serve on ",
+                                     in_use)));
+  EXPECT_THAT(
+      json.text,
+      AllOf(StartsWith("{\"time\":\""),
+            HasSubstr(absl::StrCat("\"event\":\"fatal\",\"exit_code\":1,\"message\":\"cannot "
+                                   "serve on ",
+                                   in_use))));
+  for (const Outcome& run : {text, json}) {
+    EXPECT_EQ(run.code, 1) << run.text;
+    // Nothing of gRPC's own before or behind it.
+    EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
+  }
+}
+
+TEST(ServerStartTest, AWrongConfigurationIsALineOfJsonWhereTheLogIs) {
+  const std::vector<std::string> arguments = {"--log-format", "json", "--listen", "nonsense"};
+  const Outcome run = RunServer(arguments);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.text, AllOf(StartsWith("{\"time\":\""),
+                              HasSubstr("\"exit_code\":2,\"message\":\"listen must be ")));
 }
 
 TEST(ServerStartTest, AUnixSocketIsServedByOneServer) {

@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kExplanation[] = "orbserve-server: cannot start a thread: the limit of threads";
+constexpr char kExplanation[] = "cannot start a thread: the limit of threads";
 constexpr int kMoreThanNeeded = 400;
 
 // The server with `count` threads at most.
