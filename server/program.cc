@@ -336,6 +336,12 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
       .level = config.log_level(), .format = *fatal_format, .writer = LogWriter::kThread};
   if (const absl::Status status = SetUpLog(log); !status.ok()) return Complain(status, kExitUsage);
 
+  if (HttpIsOpenToOthers(config)) {
+    spdlog::warn("event=http_open_to_others http_listen={} message={}",
+                 LogValue(config.http_listen()),
+                 LogValue("who reaches it reads metrics and the names of clients, without TLS"));
+  }
+
   // gRPC ends with its last user and waits for its threads then, one of which may sleep for ten
   // seconds when a large message was sent. A process that ends does not need that.
   grpc_init();

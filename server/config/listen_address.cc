@@ -107,6 +107,10 @@ absl::Status CheckPlainText(const server::Config& config) {
 
 }  // namespace
 
+bool HttpIsOpenToOthers(const server::Config& config) {
+  return !config.http_listen().empty() && !IsLocalAddress(config.http_listen());
+}
+
 absl::Status CheckListenAddresses(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(CheckListenAddress(config.listen()));
   if (!config.http_listen().empty()) {

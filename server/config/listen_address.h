@@ -15,6 +15,9 @@ namespace orbserve {
 // resolve now) are not checked.
 absl::Status CheckListenAddresses(const server::Config& config);
 
+// True where other machines may reach `http_listen`, which has neither TLS nor a password.
+bool HttpIsOpenToOthers(const server::Config& config);
+
 }  // namespace orbserve
 
 #endif  // ORBSERVE_SERVER_CONFIG_LISTEN_ADDRESS_H_

@@ -272,6 +272,27 @@ TEST(ServerStartTest, AnAddressInUseMayBeFreeTheNextTime) {
   }
 }
 
+TEST(ServerStartTest, AnHttpPortThatOthersReachIsWarnedOf) {
+  for (const auto& [http_listen, is_open] :
+       std::vector<std::pair<std::string, bool>>{{":0", true},
+                                                 {"0.0.0.0:0", true},
+                                                 {"[::]:0", true},
+                                                 {"127.0.0.1:0", false},
+                                                 {"localhost:0", false},
+                                                 {"[::1]:0", false},
+                                                 {"", false}}) {
+    // No machine has the address of the service: the program ends.
+    const Outcome run = RunServer({"--listen", "192.0.2.1:1", "--insecure", "--http-listen",
+                                   http_listen, "--backend", "cpu"});
+    EXPECT_EQ(run.code, 1) << run.text;
+    EXPECT_EQ(absl::StrContains(run.text, absl::StrCat("warning event=http_open_to_others "
+                                                       "http_listen=",
+                                                       http_listen, " ")),
+              is_open)
+        << run.text;
+  }
+}
+
 TEST(ServerStartTest, AWrongConfigurationIsALineOfJsonWhereTheLogIs) {
   const std::vector<std::string> arguments = {"--log-format", "json", "--listen", "nonsense"};
   const Outcome run = RunServer(arguments);
