@@ -125,6 +125,30 @@ void AddConnections(const ListenerUse& use, Families& page) {
   closed.MoveTo(page);
 }
 
+void AddDenials(const Denials& denials, Families& page) {
+  FamilyBuilder family(
+      "orbserve_denied_total",
+      "Calls and TLS handshakes that were refused because of who their client is, by cause.",
+      MetricType::Counter);
+  for (size_t i = 0; i < kDenialNames.size(); ++i) {
+    family.AddCounter(static_cast<double>(denials.count(static_cast<Denial>(i))),
+                      {{"cause", kDenialNames[i]}});
+  }
+  family.MoveTo(page);
+}
+
+void AddReloads(const Reloader* reloader, Families& page) {
+  if (reloader == nullptr) return;
+  FamilyBuilder family("orbserve_reload_failed",
+                       "1 while these files could not be used when they were read last, and older "
+                       "ones are in use.",
+                       MetricType::Gauge);
+  for (const auto& [files, failed] : reloader->failures()) {
+    family.AddGauge(failed ? 1 : 0, {{"files", files}});
+  }
+  family.MoveTo(page);
+}
+
 void AddNotReady(const NotReady& why, Families& page) {
   FamilyBuilder family("orbserve_not_ready",
                        "1 while the server takes no requests for this reason, as /readyz says.",
@@ -157,6 +181,8 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
            sources_.memory->is_under_pressure() ? 1 : 0);
   AddCallLimits(sources_.config->limits().max_streams(), *sources_.derived, page);
   AddConnections(sources_.listener(), page);
+  AddDenials(*sources_.denials, page);
+  AddReloads(sources_.reloader(), page);
   AddNotReady(sources_.not_ready(), page);
   if (const std::optional<int64_t> expiry = sources_.certificate_expiry_unix_s()) {
     AddGauge(page, "orbserve_tls_certificate_expiry_timestamp_seconds",

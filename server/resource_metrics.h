@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "features/backend.h"
+#include "server/clients/denials.h"
 #include "server/clients/ledger.h"
 #include "server/config/config.pb.h"
 #include "server/config/derived_limits.h"
 #include "server/edge/listener.h"
 #include "server/process/memory/memory_watch.h"
+#include "server/process/reloader.h"
 #include "server/serving/match/reference_store.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/worker_pool.h"
@@ -44,6 +46,8 @@ struct ResourceSources {
   const PlanCache* plans = nullptr;
   const ReferenceStore* references = nullptr;
   const MemoryWatch* memory = nullptr;
+  const Denials* denials = nullptr;
+  std::function<const Reloader*()> reloader;  // null without files
   std::function<ListenerUse()> listener;
   std::function<NotReady()> not_ready;
   std::function<std::optional<int64_t>()> certificate_expiry_unix_s;  // nothing without TLS

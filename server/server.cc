@@ -21,6 +21,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
 #include "server/backends.h"
+#include "server/clients/denials.h"
 #include "server/clients/identity.h"
 #include "server/clients/ledger.h"
 #include "server/clients/peer.h"
@@ -93,6 +94,23 @@ std::shared_ptr<DeviceMonitor> MakeDeviceMonitor(const FeatureBackend& backend,
 // that.
 constexpr std::chrono::milliseconds kIdlePeriod{8'000};
 constexpr std::chrono::milliseconds kHeapPeriod{1'000};
+
+// Empty for a client that went away in its handshake.
+std::optional<Denied> DeniedBy(const HandshakeFailure& failure) {
+  switch (failure.cause) {
+    case HandshakeFailure::Cause::kEnded:
+      return std::nullopt;
+    case HandshakeFailure::Cause::kNoCertificate:
+      return Denied{Denial::kNoCertificate, ""};
+    case HandshakeFailure::Cause::kWrongCertificate:
+      return Denied{Denial::kWrongCertificate, failure.text};
+    case HandshakeFailure::Cause::kExpiredCertificate:
+      return Denied{Denial::kExpiredCertificate, ""};
+    case HandshakeFailure::Cause::kOther:
+      return Denied{Denial::kHandshake, failure.text};
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -193,6 +211,7 @@ class Server::Impl {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return absl::UnavailableError("gRPC does not start to serve");
     health_.Attach(server_->GetHealthCheckService());
+    MakeReloader();  // before its metric can be read
     // A first call may come, and lose a device, from here on.
     if (listener_ != nullptr) StartListener();
     if (!config_.http_listen().empty()) {
@@ -200,7 +219,6 @@ class Server::Impl {
                                                             [this] { return Ready(); }));
     }
     health_.Start();
-    MakeReloader();
     StartTasks();
     return absl::OkStatus();
   }
@@ -248,6 +266,7 @@ class Server::Impl {
   FrameAccount frames_;
   FrameIntake intake_;
   SendTimeouts send_timeouts_;
+  Denials denials_;
   Identity identity_;
   std::unique_ptr<TlsCredentials> tls_;             // null without TLS
   const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
@@ -357,6 +376,7 @@ class Server::Impl {
 
   IdentityOptions OptionsOfIdentity() {
     IdentityOptions options = IdentityOptionsOf(config_);
+    options.denials = &denials_;
     options.on_proven = [this](absl::string_view peer, const ClientId& client) {
       if (listener_ != nullptr) listener_->Prove(EndpointOfPeer(peer), client.owner);
     };
@@ -380,6 +400,11 @@ class Server::Impl {
     ListenerOptions options = ListenerOptionsOf(config_, derived_);
     options.begin_handshake = [this](int socket) -> TlsSession {
       return TlsAdoption::is_used() ? tls_->BeginHandshake(socket) : nullptr;
+    };
+    options.on_handshake_failed = [this](const std::string& address,
+                                         const HandshakeFailure& failure) {
+      const std::optional<Denied> denied = DeniedBy(failure);
+      if (denied.has_value()) denials_.Add(*denied, address);
     };
     return options;
   }
@@ -507,6 +532,8 @@ class Server::Impl {
       if (tls_ == nullptr) return std::nullopt;
       return tls_->expiry_unix_s();
     };
+    sources.denials = &denials_;
+    sources.reloader = [this] { return reloader_.get(); };
     sources.listener = [this] { return listener_ == nullptr ? ListenerUse() : listener_->use(); };
     return sources;
   }

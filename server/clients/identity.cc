@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "features/errors.h"
 #include "grpc/grpc_security_constants.h"
+#include "server/process/log_format.h"
 
 namespace orbserve {
 namespace {
@@ -60,21 +61,26 @@ std::string FirstOf(const grpc::AuthContext& context, const char* property) {
   return values.empty() ? "" : std::string(values[0].data(), values[0].size());
 }
 
-absl::StatusOr<std::string> NameOfPeerCertificate(const grpc::ServerContextBase& context) {
+absl::StatusOr<std::string> NameOfPeerCertificate(const grpc::ServerContextBase& context,
+                                                  std::optional<Denied>* denied) {
   const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
   if (peer == nullptr || !peer->IsPeerAuthenticated()) {
+    *denied = Denied{Denial::kNoCertificate, ""};
     return Unauthenticated("the call has no certificate; connect with TLS and show one");
   }
-  return NameOfCertificate(FirstOf(*peer, GRPC_PEER_URI_PROPERTY_NAME),
-                           FirstOf(*peer, GRPC_PEER_DNS_PROPERTY_NAME),
-                           FirstOf(*peer, GRPC_X509_CN_PROPERTY_NAME));
+  absl::StatusOr<std::string> name = NameOfCertificate(FirstOf(*peer, GRPC_PEER_URI_PROPERTY_NAME),
+                                                       FirstOf(*peer, GRPC_PEER_DNS_PROPERTY_NAME),
+                                                       FirstOf(*peer, GRPC_X509_CN_PROPERTY_NAME));
+  if (!name.ok()) *denied = Denied{Denial::kWrongCertificate, "it names no client"};
+  return name;
 }
 
 absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
-                                        const TokenTable* tokens) {
+                                        const TokenTable* tokens, std::optional<Denied>* denied) {
   ORBSERVE_ASSIGN_OR_RETURN(const std::optional<absl::string_view> given,
                             MetadataOf(context, "authorization"));
   if (!given.has_value()) {
+    *denied = Denied{Denial::kNoToken, ""};
     return Unauthenticated("the call has no token; send the metadata authorization: Bearer TOKEN");
   }
   absl::string_view token = *given;
@@ -83,12 +89,21 @@ absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
   const TokenEntry* entry = nullptr;
   if (absl::StartsWithIgnoreCase(token, kScheme)) {
     token.remove_prefix(kScheme.size());
-    entry =
-        tokens == nullptr ? nullptr : tokens->Find(absl::StripAsciiWhitespace(token), absl::Now());
+    entry = tokens == nullptr ? nullptr : tokens->FindEver(absl::StripAsciiWhitespace(token));
   }
+  if (entry != nullptr && absl::Now() < entry->expires) return entry->name;
+  *denied = entry == nullptr ? Denied{Denial::kWrongToken, ""}
+                             : Denied{Denial::kExpiredToken, absl::StrCat(kToken, entry->name)};
   // One text for all that can be wrong with it.
-  if (entry == nullptr) return Unauthenticated("the token of the call is not a valid one");
-  return entry->name;
+  return Unauthenticated("the token of the call is not a valid one");
+}
+
+// The client with this owner, by the metadata `x-client-id`.
+absl::StatusOr<ClientId> NamedClientOf(absl::string_view kind, absl::string_view name,
+                                       const absl::string_view* id, std::optional<Denied>* denied) {
+  absl::StatusOr<ClientId> client = ClientOfOwner(kind, name, id);
+  if (!client.ok()) *denied = Denied{Denial::kWrongName, absl::StrCat(kind, name)};
+  return client;
 }
 
 }  // namespace
@@ -151,11 +166,17 @@ std::string DisplayName(const ClientId& client) {
   return absl::StrReplaceAll(name, {{absl::string_view(&kPartSeparator, 1), "/"}});
 }
 
+std::string CallerForLog(const ClientId& client, absl::string_view peer) {
+  return absl::StrCat("client=", LogValue(DisplayName(client)),
+                      " address=", LogValue(AddressOfOwner(PeerOwner(peer))));
+}
+
 Identity::Identity(IdentityOptions options)
     : by_certificate_(options.by_certificate),
       by_token_(options.by_token),
       trusted_proxies_(std::move(options.trusted_proxies)),
-      on_proven_(std::move(options.on_proven)) {}
+      on_proven_(std::move(options.on_proven)),
+      denials_(options.denials) {}
 
 std::shared_ptr<const TokenTable> Identity::tokens() const {
   absl::MutexLock lock(&mutex_);
@@ -176,48 +197,55 @@ bool Identity::IsKnown(const ClientId& client) const {
 
 absl::StatusOr<ClientId> Identity::ClientOf(const grpc::ServerContextBase& context) const {
   const std::string peer = context.peer();
-  ORBSERVE_ASSIGN_OR_RETURN(ClientId client, Identify(context, peer));
-  if (on_proven_) on_proven_(peer, client);
+  std::optional<Denied> denied;
+  absl::StatusOr<ClientId> client = Identify(context, peer, &denied);
+  if (client.ok()) {
+    if (on_proven_) on_proven_(peer, *client);
+  } else if (denied.has_value() && denials_ != nullptr) {
+    denials_->Add(*denied, AddressOfOwner(OwnerByAddress(context, peer).value_or(PeerOwner(peer))));
+  }
   return client;
 }
 
+absl::StatusOr<std::string> Identity::OwnerByAddress(const grpc::ServerContextBase& context,
+                                                     const std::string& peer) const {
+  std::string owner = PeerOwner(peer);
+  if (!trusted_proxies_.Contains(owner)) return owner;
+  const auto [first, last] = context.client_metadata().equal_range("x-forwarded-for");
+  std::string addresses;
+  for (auto entry = first; entry != last; ++entry) {
+    absl::StrAppend(&addresses, addresses.empty() ? "" : ",",
+                    absl::string_view(entry->second.data(), entry->second.size()));
+  }
+  if (addresses.empty()) return owner;
+  return ForwardedOwner(owner, addresses, trusted_proxies_);
+}
+
 absl::StatusOr<ClientId> Identity::Identify(const grpc::ServerContextBase& context,
-                                            const std::string& peer) const {
+                                            const std::string& peer,
+                                            std::optional<Denied>* denied) const {
   ORBSERVE_ASSIGN_OR_RETURN(const std::optional<absl::string_view> id,
                             MetadataOf(context, "x-client-id"));
   const absl::string_view* const given = id.has_value() ? &*id : nullptr;
   if (by_certificate_) {
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfPeerCertificate(context));
-    return ClientOfOwner(kCertificate, name, given);
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfPeerCertificate(context, denied));
+    return NamedClientOf(kCertificate, name, given, denied);
   }
   if (by_token_) {
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfToken(context, tokens().get()));
-    return ClientOfOwner(kToken, name, given);
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfToken(context, tokens().get(), denied));
+    return NamedClientOf(kToken, name, given, denied);
   }
   if (id.has_value() && !IsPrintable(*id, kMaxIdBytes)) {
     return MakeError(ErrorReason::kBadRequest,
                      "metadata x-client-id must be 1 to 128 bytes of printable ASCII");
   }
   ClientId client;
-  client.owner = PeerOwner(peer);
-  bool is_forwarded = false;
-  if (trusted_proxies_.Contains(client.owner)) {
-    const auto [first, last] = context.client_metadata().equal_range("x-forwarded-for");
-    std::string addresses;
-    for (auto entry = first; entry != last; ++entry) {
-      absl::StrAppend(&addresses, addresses.empty() ? "" : ",",
-                      absl::string_view(entry->second.data(), entry->second.size()));
-    }
-    is_forwarded = !addresses.empty();
-    if (is_forwarded) {
-      ORBSERVE_ASSIGN_OR_RETURN(client.owner,
-                                ForwardedOwner(client.owner, addresses, trusted_proxies_));
-    }
-  }
+  ORBSERVE_ASSIGN_OR_RETURN(client.owner, OwnerByAddress(context, peer));
   if (id.has_value()) {
     client.name = absl::StrCat("id:", *id);
   } else {
     // A connection of a proxy carries the calls of many.
+    const bool is_forwarded = client.owner != PeerOwner(peer);
     client.name = is_forwarded ? client.owner : absl::StrCat("peer:", peer);
   }
   return client;

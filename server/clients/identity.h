@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -26,6 +27,7 @@
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/server_context.h"
 #include "server/clients/client_id.h"
+#include "server/clients/denials.h"
 #include "server/clients/peer.h"
 #include "server/clients/token_file.h"
 
@@ -38,6 +40,7 @@ struct IdentityOptions {
   // A call came from `peer` (grpc::ServerContext::peer()) and told who its client is. Called from
   // many threads. May be null.
   std::function<void(absl::string_view peer, const ClientId& client)> on_proven;
+  Denials* denials = nullptr;  // hears of callers that are refused; may be null, else outlives this
 };
 
 // Thread-safe.
@@ -56,14 +59,20 @@ class Identity {
   bool IsKnown(const ClientId& client) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  absl::StatusOr<ClientId> Identify(const grpc::ServerContextBase& context,
-                                    const std::string& peer) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sets `denied` where the client is UNAUTHENTICATED.
+  absl::StatusOr<ClientId> Identify(const grpc::ServerContextBase& context, const std::string& peer,
+                                    std::optional<Denied>* denied) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The peer, or the client that a trusted proxy names, as an owner. BAD_REQUEST.
+  absl::StatusOr<std::string> OwnerByAddress(const grpc::ServerContextBase& context,
+                                             const std::string& peer) const;
   std::shared_ptr<const TokenTable> tokens() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const bool by_certificate_;
   const bool by_token_;
   const PeerSet trusted_proxies_;
   const std::function<void(absl::string_view peer, const ClientId& client)> on_proven_;
+  Denials* const denials_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);
 };
@@ -71,6 +80,10 @@ class Identity {
 // The client for people: "token:robot/front", "addr:192.0.2.7/front", "ipv4:192.0.2.7:4711". "-"
 // for nobody.
 std::string DisplayName(const ClientId& client);
+
+// The client for a line of the log: "client=NAME address=ADDRESS". `peer`:
+// grpc::ServerContext::peer().
+std::string CallerForLog(const ClientId& client, absl::string_view peer);
 
 // Parts of ClientOf(), for tests.
 

@@ -64,6 +64,11 @@ std::string OwnerOfAddress(absl::string_view address) {
   return AddressBytes(address).empty() ? "" : absl::StrCat("addr:", Normal(address));
 }
 
+std::string AddressOfOwner(absl::string_view owner) {
+  if (!absl::ConsumePrefix(&owner, "addr:")) absl::ConsumeSuffix(&owner, ":");
+  return std::string(owner);
+}
+
 std::string PeerOwner(absl::string_view peer) {
   if (absl::StartsWith(peer, "unix")) return "unix:";
   if (absl::StartsWith(peer, "inproc")) return "inproc:";

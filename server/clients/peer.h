@@ -20,6 +20,9 @@ namespace orbserve {
 // `peer`: as grpc::ServerContext::peer() has it. A form that is not known is returned as it is.
 std::string PeerOwner(absl::string_view peer);
 
+// The address of an owner that PeerOwner() made, for the log: "192.0.2.7", "2001:db8::7", "unix".
+std::string AddressOfOwner(absl::string_view owner);
+
 // The endpoint of a connection as PeerKeys has it (connection_table.h): "192.0.2.7 4711"; "unix"
 // for every peer on a Unix socket. Empty for the process itself. `peer`: as above.
 std::string EndpointOfPeer(absl::string_view peer);

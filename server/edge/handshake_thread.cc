@@ -59,7 +59,7 @@ bool HandshakeThread::Serve() {
   for (ArrivedConnection& connection : batch) {
     if (connection.wants_handshake) connection.handshake = calls_.begin(connection.socket.get());
     if (connection.handshake != nullptr) {
-      connection.progress = ContinueHandshake(connection.handshake.get());
+      connection.progress = ContinueHandshake(connection.handshake.get(), &connection.failure);
     }
   }
   calls_.put_back(batch);

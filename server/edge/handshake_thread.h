@@ -25,6 +25,7 @@ struct ArrivedConnection {
   bool wants_handshake = false;  // and has none yet
   bool is_self_check = false;
   HandshakeProgress progress = HandshakeProgress::kDone;
+  HandshakeFailure failure;  // if kFailed
 };
 
 // Makes TLS handshakes, while others are accepted, ordered and preempted. Thread-safe.

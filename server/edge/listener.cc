@@ -435,8 +435,17 @@ class Listener::Impl {
     const std::scoped_lock lock(mutex_);
     for (ArrivedConnection& arrived : connections) {
       if (arrived.progress == HandshakeProgress::kWaits) PutBack(arrived);
-      if (arrived.progress == HandshakeProgress::kFailed) End(arrived.number);
+      if (arrived.progress == HandshakeProgress::kFailed) EndHandshake(arrived);
     }
+  }
+
+  void EndHandshake(const ArrivedConnection& arrived) {
+    const TrackedConnection* const connection = table_->Find(arrived.number);
+    if (connection == nullptr) return;  // preempted meanwhile
+    if (options_.on_handshake_failed) {
+      options_.on_handshake_failed(connection->peer.address, arrived.failure);
+    }
+    End(arrived.number);
   }
 
   // The handshake waits for the client.

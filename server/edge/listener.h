@@ -47,6 +47,10 @@ struct ListenerOptions {
   int reserved_descriptors = 0;  // that other parts of the process will open
   // Begins the TLS handshake of a connection. Null, or where it returns null, gRPC makes it.
   std::function<TlsSession(int socket)> begin_handshake;
+  // A handshake that begin_handshake() began has failed, and its client is at `address`
+  // (PeerKeys::address). Must not call the listener. May be null.
+  std::function<void(const std::string& address, const HandshakeFailure& failure)>
+      on_handshake_failed;
   // Time after which the system gives up a connection whose peer acknowledges nothing.
   std::chrono::milliseconds user_timeout{10'000};
 };

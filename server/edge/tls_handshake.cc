@@ -71,6 +71,23 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* chosen_byt
   return SSL_TLSEXT_ERR_NOACK;
 }
 
+// Why the handshake failed whose error is first in OpenSSL's queue.
+HandshakeFailure FailureOf(const SSL* session) {
+  using Cause = HandshakeFailure::Cause;
+  const unsigned long error = ERR_peek_error();
+  const int reason = ERR_GET_REASON(error);
+  if (error == 0 || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {};
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    const long result = SSL_get_verify_result(session);
+    return {result == X509_V_ERR_CERT_HAS_EXPIRED ? Cause::kExpiredCertificate
+                                                  : Cause::kWrongCertificate,
+            X509_verify_cert_error_string(result)};
+  }
+  const char* const text = ERR_reason_error_string(error);
+  return {reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE ? Cause::kNoCertificate : Cause::kOther,
+          text == nullptr ? "" : text};
+}
+
 }  // namespace
 
 void TlsSessionDeleter::operator()(ssl_st* session) const { SSL_free(session); }
@@ -102,7 +119,7 @@ TlsSession BeginHandshake(ssl_ctx_st* context, int socket) {
   return session;
 }
 
-HandshakeProgress ContinueHandshake(ssl_st* session) {
+HandshakeProgress ContinueHandshake(ssl_st* session, HandshakeFailure* failure) {
   ERR_clear_error();
   const int result = SSL_do_handshake(session);
   if (result == 1) {
@@ -110,9 +127,13 @@ HandshakeProgress ContinueHandshake(ssl_st* session) {
     return HandshakeProgress::kDone;
   }
   const int error = SSL_get_error(session, result);
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+    ERR_clear_error();
+    return HandshakeProgress::kWaits;
+  }
+  if (failure != nullptr && error == SSL_ERROR_SSL) *failure = FailureOf(session);
   ERR_clear_error();
-  return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? HandshakeProgress::kWaits
-                                                                       : HandshakeProgress::kFailed;
+  return HandshakeProgress::kFailed;
 }
 
 }  // namespace orbserve

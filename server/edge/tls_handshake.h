@@ -8,6 +8,7 @@
 #define ORBSERVE_SERVER_EDGE_TLS_HANDSHAKE_H_
 
 #include <memory>
+#include <string>
 
 #include "server/edge/tls_files.h"
 
@@ -31,9 +32,22 @@ std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files);
 TlsSession BeginHandshake(ssl_ctx_st* context, int socket);
 
 enum class HandshakeProgress { kWaits, kDone, kFailed };
+// Why a handshake failed.
+struct HandshakeFailure {
+  enum class Cause {
+    kEnded,               // the client went away
+    kNoCertificate,       // the client has none
+    kWrongCertificate,    // of no authority that is known, or not valid yet
+    kExpiredCertificate,  // of a known authority
+    kOther,               // no TLS, or the client does not take the server's certificate
+  };
+  Cause cause = Cause::kEnded;
+  std::string text;  // of OpenSSL
+};
 // Does what can be done with the bytes that have arrived. kWaits: for the client. kDone: everything
-// was read that belongs to the handshake, and nothing more.
-HandshakeProgress ContinueHandshake(ssl_st* session);
+// was read that belongs to the handshake, and nothing more. kFailed: `failure` says why, unless it
+// is null.
+HandshakeProgress ContinueHandshake(ssl_st* session, HandshakeFailure* failure);
 
 }  // namespace orbserve
 

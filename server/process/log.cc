@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -249,11 +250,25 @@ void LogFailure(absl::string_view what, const absl::Status& status,
               LogValue(status.message()));
 }
 
-void LogClientEvent(absl::FunctionRef<std::string()> line) {
+void LogCall(absl::string_view method, absl::StatusCode code, std::chrono::nanoseconds time,
+             absl::FunctionRef<std::string()> caller) {
+  if (!spdlog::should_log(spdlog::level::debug)) return;
+  try {
+    const double seconds = std::chrono::duration<double>(time).count();
+    spdlog::debug("event=call method={} code={} seconds={:.6f} {}", std::string(method),
+                  absl::StatusCodeToString(code), seconds, caller());
+  } catch (const std::bad_alloc&) {
+    // The end of a call must not fail for want of its line.
+  }
+}
+
+void LogClientEvent(ClientEvent kind, absl::FunctionRef<std::string()> line) {
   if (!spdlog::should_log(spdlog::level::info)) return;
-  static RateLimit* const limit = new RateLimit(50);
+  // In the order of ClientEvent.
+  static std::array<RateLimit, 3>* const limits =
+      new std::array<RateLimit, 3>{RateLimit(50), RateLimit(10), RateLimit(50)};
   int64_t left_out = 0;
-  if (!limit->Pass(left_out)) return;
+  if (!(*limits)[static_cast<size_t>(kind)].Pass(left_out)) return;
   try {
     spdlog::info("{} left_out={}", line(), left_out);
   } catch (const std::bad_alloc&) {

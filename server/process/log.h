@@ -57,9 +57,17 @@ int64_t LostLogLines();
 void LogFailure(absl::string_view what, const absl::Status& status,
                 absl::FunctionRef<std::string()> client);
 
+// A call has ended, at level debug: one line of each call, however many there are. `caller()` is
+// "client=NAME address=ADDRESS" (identity.h). `method`: without package and service.
+void LogCall(absl::string_view method, absl::StatusCode code, std::chrono::nanoseconds time,
+             absl::FunctionRef<std::string()> caller);
+
+// Kinds of what clients do; a flood of one leaves the lines of the others alone.
+enum class ClientEvent { kStream, kDenied, kReference };
+
 // Something that a client did, at level info: `line()` is "event=name key=value ...". At most a few
-// lines a second, as above.
-void LogClientEvent(absl::FunctionRef<std::string()> line);
+// lines of the kind in a second, as above.
+void LogClientEvent(ClientEvent kind, absl::FunctionRef<std::string()> line);
 
 }  // namespace orbserve
 

@@ -4,8 +4,8 @@
 // The two forms of a line of the log. An event is "event=name key=value ..."; values that are not
 // one word are quoted by LogValue().
 //
-//   text   2026-01-31T12:00:00.000+0000 info event=serving port=50051 listen=127.0.0.1:50051
-//   json   {"time":"2026-01-31T12:00:00.000+0000","level":"info","event":"serving","port":50051,
+//   text   2026-01-31T12:00:00.000+00:00 info event=serving port=50051 listen=127.0.0.1:50051
+//   json   {"time":"2026-01-31T12:00:00.000+00:00","level":"info","event":"serving","port":50051,
 //          "listen":"127.0.0.1:50051"}
 
 #ifndef ORBSERVE_SERVER_PROCESS_LOG_FORMAT_H_

@@ -35,9 +35,17 @@ std::vector<FileStamp> StampsOf(const std::vector<std::string>& paths) {
 
 Reloader::Reloader(ReloaderOptions options) : on_look_(std::move(options.on_look)) {
   for (WatchedFiles& files : options.files) {
-    const std::vector<FileStamp> stamps = StampsOf(files.paths);
-    groups_.push_back({std::move(files), stamps, stamps});
+    Group& group = groups_.emplace_back();
+    group.loaded = StampsOf(files.paths);
+    group.seen = group.loaded;
+    group.files = std::move(files);
   }
+}
+
+std::vector<std::pair<std::string, bool>> Reloader::failures() const {
+  std::vector<std::pair<std::string, bool>> failures;
+  for (const Group& group : groups_) failures.emplace_back(group.files.name, group.has_failed);
+  return failures;
 }
 
 void Reloader::Look() {
@@ -52,6 +60,7 @@ void Reloader::Look(Group& group, bool anyway) {
   if (!anyway && (stamps == group.loaded || !is_settled)) return;
   group.loaded = stamps;
   const absl::Status status = group.files.load();
+  group.has_failed = !status.ok();
   if (status.ok()) {
     spdlog::info("event=reloaded files={}", group.files.name);
   } else {

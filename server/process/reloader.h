@@ -9,8 +9,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +54,10 @@ class Reloader {
   // the same moment. After Reload() it reads all of them. To be called every kPeriod, by one
   // thread.
   void Look();
+  // Of each group its name, and whether its files could not be used when they were read last.
+  // Thread-safe.
+  std::vector<std::pair<std::string, bool>> failures() const;
+
   // The next look reads all files, whether they have changed or not. Thread-safe.
   void Reload() { is_wanted_ = true; }
 
@@ -60,12 +66,13 @@ class Reloader {
     WatchedFiles files;
     std::vector<FileStamp> loaded;  // when they were read last, with success or without
     std::vector<FileStamp> seen;    // at the last look
+    std::atomic<bool> has_failed{false};
   };
 
   void Look(Group& group, bool anyway);
 
   const std::function<void()> on_look_;
-  std::vector<Group> groups_;
+  std::deque<Group> groups_;  // whose elements stay where they are
   std::atomic<bool> is_wanted_{false};
 };
 

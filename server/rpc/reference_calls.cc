@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "server/clients/identity.h"
+#include "server/process/log.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/conversion/timings.h"
@@ -90,7 +92,14 @@ absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
   ORBSERVE_ASSIGN_OR_RETURN(
       ReferenceStore::PutResult result,
       services_.references->Put(client_, request_.name(), std::move(features)));
-  ReferenceToProto(*result.reference, response_.mutable_reference());
+  const Reference& reference = *result.reference;
+  LogClientEvent(ClientEvent::kReference, [&] {
+    return absl::StrCat("event=reference_put ", CallerForLog(client_, context_->peer()),
+                        " version=", reference.version(),
+                        " features=", reference.features().count(),
+                        " bytes=", reference.size_bytes(), " evicted=", result.evicted.size());
+  });
+  ReferenceToProto(reference, response_.mutable_reference());
   for (std::string& name : result.evicted) response_.add_evicted(std::move(name));
   return absl::OkStatus();
 }
@@ -100,7 +109,13 @@ void DeleteReferenceCall::Start() {
     ORBSERVE_RETURN_IF_ERROR(ReadRequest());
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
-    return services_.references->Delete(client_, request_.name());
+    ORBSERVE_ASSIGN_OR_RETURN(const uint64_t version,
+                              services_.references->Delete(client_, request_.name()));
+    LogClientEvent(ClientEvent::kReference, [&] {
+      return absl::StrCat("event=reference_deleted ", CallerForLog(client_, context_->peer()),
+                          " version=", version);
+    });
+    return absl::OkStatus();
   }());
 }
 

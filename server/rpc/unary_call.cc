@@ -90,8 +90,9 @@ void UnaryCall::FinishWith(const absl::Status& status) {
 void UnaryCall::OnDone() {
   services_.send_timeouts->End(watch_);
   held_response_.Set(0);
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
-  services_.metrics->ObserveRequest(method_, code_, time.count());
+  const auto time = std::chrono::steady_clock::now() - begin_;
+  services_.metrics->ObserveRequest(method_, code_, std::chrono::duration<double>(time).count());
+  LogCall(method_, code_, time, [this] { return CallerForLog(client_, context_->peer()); });
   Drop();
 }
 

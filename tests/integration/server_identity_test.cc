@@ -31,6 +31,7 @@ namespace {
 using ::orbserve::testing::CertificateAndKey;
 using ::orbserve::testing::MakeCertificate;
 using ::orbserve::testing::TemporaryFolder;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -243,6 +244,99 @@ TEST_F(ServerIdentityTest, OnlyClientsWithATokenAreServed) {
   EXPECT_EQ((*client)->GetServerInfo().status().code(), absl::StatusCode::kUnauthenticated);
 }
 
+TEST_F(ServerIdentityTest, CallersWithoutAValidTokenAreLoggedAndCounted) {
+  const std::string tokens = folder_.Write(
+      "tokens",
+      absl::StrCat("a sha256:", kHashOfA, "\nb sha256:", kHashOfB, " expires=2020-01-01\n"));
+  ASSERT_NO_FATAL_FAILURE(Start({"--token-file", tokens}));
+  const auto channel = Channel(grpc::InsecureChannelCredentials());
+  for (const Metadata& metadata :
+       {Metadata{}, Metadata{{"authorization", "Bearer token of c"}},
+        Metadata{{"authorization", "Bearer token of b"}},
+        Metadata{{"authorization", "Bearer token of a"}, {"x-client-id", "b"}}}) {
+    EXPECT_FALSE(Info(channel, metadata).ok());
+  }
+  EXPECT_TRUE(Info(channel, {{"authorization", "Bearer token of a"}}).ok());
+  for (int i = 0; i < 30; ++i) EXPECT_FALSE(Info(channel).ok());
+  const std::string page = server_->HttpGet("/metrics");
+  ASSERT_EQ(server_->Stop(), 0);
+  const std::string log = server_->Log();
+  for (const char* line : {"info event=denied cause=no_token address=127.0.0.1 left_out=0\n",
+                           "info event=denied cause=wrong_token address=127.0.0.1 left_out=0\n",
+                           "cause=expired_token address=127.0.0.1 detail=token:b left_out=0\n",
+                           "cause=wrong_name address=127.0.0.1 detail=token:a left_out=0\n"}) {
+    EXPECT_THAT(log, HasSubstr(line));
+  }
+  for (const char* series :
+       {"{cause=\"no_token\"} 31\n", "{cause=\"wrong_token\"} 1\n", "{cause=\"expired_token\"} 1\n",
+        "{cause=\"wrong_name\"} 1\n", "{cause=\"handshake\"} 0\n"}) {
+    EXPECT_THAT(page, HasSubstr(absl::StrCat("orbserve_denied_total", series)));
+  }
+}
+
+#if ORBSERVE_TEST_GRPC_GUARD  // without it gRPC makes the handshakes
+TEST_F(ServerIdentityTest, ClientsWithoutAValidCertificateAreLoggedAndCounted) {
+  ASSERT_NO_FATAL_FAILURE(StartWithCertificates());
+  for (const CertificateAndKey& wrong :
+       {CertificateAndKey{}, MakeCertificate(),
+        MakeCertificate({.common_name = "a", .end_s = -60, .issuer = &fleet_})}) {
+    EXPECT_FALSE(Info(ChannelAs(wrong)).ok());
+  }
+  EXPECT_FALSE(Info(Channel(grpc::InsecureChannelCredentials())).ok());
+  EXPECT_TRUE(Info(ChannelAs(Certify("a"))).ok());
+  for (const char* cause :
+       {"no_certificate", "wrong_certificate", "expired_certificate", "handshake"}) {
+    EXPECT_GE(SumOfSeries(server_->HttpGet("/metrics"),
+                          absl::StrCat("orbserve_denied_total{cause=\"", cause, "\"}")),
+              1)
+        << cause;
+    EXPECT_TRUE(WaitUntil([&] {
+      return absl::StrContains(
+          server_->Log(), absl::StrCat("info event=denied cause=", cause, " address=127.0.0.1 "));
+    })) << cause;
+  }
+}
+#endif
+
+TEST_F(ServerIdentityTest, ReferencesAndCallsAreOnRecord) {
+  ASSERT_NO_FATAL_FAILURE(
+      Start({"--token-file", folder_.Write("tokens", absl::StrCat("a sha256:", kHashOfA, "\n")),
+             "--log-level", "debug"}));
+  const auto channel = Channel(grpc::InsecureChannelCredentials());
+  const Metadata of_a = {{"authorization", "Bearer token of a"}};
+  ASSERT_TRUE(Put(channel, "secret name", of_a).ok());
+  ASSERT_TRUE(Delete(channel, "secret name", of_a).ok());
+  ASSERT_FALSE(Delete(channel, "secret name", of_a).ok());
+  ASSERT_FALSE(Info(channel).ok());
+  const auto stub = v1::Features::NewStub(channel);
+  grpc::ClientContext context;
+  Prepare(context, of_a);
+  const auto stream = stub->StreamFrames(&context);
+  stream->WritesDone();
+  EXPECT_FALSE(stream->Finish().ok());
+  ASSERT_EQ(server_->Stop(), 0);
+  const std::string log = server_->Log();
+  const std::string caller = "client=token:a address=127.0.0.1";
+  EXPECT_THAT(log, HasSubstr(absl::StrCat("info event=reference_put ", caller, " version=1 ")));
+  EXPECT_THAT(log, HasSubstr(absl::StrCat("info event=reference_deleted ", caller, " version=1 ")));
+  EXPECT_THAT(log,
+              Not(HasSubstr("event=reference_put client=token:a address=127.0.0.1 version=2")));
+  EXPECT_THAT(log,
+              Not(HasSubstr("event=reference_deleted client=token:a address=127.0.0.1 version=2")));
+  EXPECT_THAT(log, ContainsRegex("debug event=call method=PutReference code=OK seconds=[0-9.]+ " +
+                                 caller + "\n"));
+  EXPECT_THAT(log, ContainsRegex("event=call method=DeleteReference code=OK seconds=[0-9.]+ " +
+                                 caller + "\n"));
+  EXPECT_THAT(log,
+              ContainsRegex("event=call method=DeleteReference code=NOT_FOUND seconds=[0-9.]+ " +
+                            caller + "\n"));
+  EXPECT_THAT(log, ContainsRegex("event=call method=GetServerInfo code=UNAUTHENTICATED "
+                                 "seconds=[0-9.]+ client=- address=127.0.0.1\n"));
+  EXPECT_THAT(
+      log, ContainsRegex("event=call method=StreamFrames code=INVALID_ARGUMENT seconds=[0-9.]+ " +
+                         caller + "\n"));
+}
+
 TEST_F(ServerIdentityTest, ATokenThatIsTakenAwayEndsTheStreamsOfItsClient) {
   const std::string a = absl::StrCat("a sha256:", kHashOfA, "\n");
   const std::string b = absl::StrCat("b sha256:", kHashOfB, "\n");
@@ -265,12 +359,17 @@ TEST_F(ServerIdentityTest, ATokenThatIsTakenAwayEndsTheStreamsOfItsClient) {
   }
   folder_.Write("tokens", "nonsense");
   EXPECT_TRUE(WaitUntil([&] { return absl::StrContains(server_->Log(), "event=reload_failed"); }));
+  const auto reload_failed = [&] {
+    return SumOfSeries(server_->HttpGet("/metrics"), "orbserve_reload_failed");
+  };
+  EXPECT_EQ(reload_failed(), 1);
   EXPECT_TRUE(Info(channel, {{"authorization", "Bearer token of a"}}).ok()) << "the old ones stay";
   folder_.Write("tokens", b);
   EXPECT_FALSE(stream_a->Read(&response));
   EXPECT_EQ(stream_a->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Info(channel, {{"authorization", "Bearer token of a"}}).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(reload_failed(), 0);
   *request.mutable_frame() = MakeFrame(160, 120, 1);
   ASSERT_TRUE(stream_b->Write(request));
   ASSERT_TRUE(stream_b->Read(&response));

@@ -171,7 +171,7 @@ absl::StatusOr<std::shared_ptr<const FrameState>> ReferenceStore::State(const Cl
   return state;
 }
 
-absl::Status ReferenceStore::Delete(const ClientId& id, const std::string& name) {
+absl::StatusOr<uint64_t> ReferenceStore::Delete(const ClientId& id, const std::string& name) {
   std::shared_ptr<const Reference> removed;  // freed after the lock
   absl::MutexLock lock(&mutex_);
   Client* const client = FindClient(id);
@@ -180,7 +180,7 @@ absl::Status ReferenceStore::Delete(const ClientId& id, const std::string& name)
   if (entry == client->entries.end()) return NotFound(name);
   removed = Remove(*client, entry);
   DropIfEmpty(*client);
-  return absl::OkStatus();
+  return removed->version();
 }
 
 ReferenceStore::Page ReferenceStore::List(const ClientId& id, absl::string_view after,

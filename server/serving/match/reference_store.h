@@ -130,8 +130,9 @@ class ReferenceStore {
                                                           const Reference& reference,
                                                           FeatureBackend& backend)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // REFERENCE_NOT_FOUND.
-  absl::Status Delete(const ClientId& client, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the version that was removed. REFERENCE_NOT_FOUND.
+  absl::StatusOr<uint64_t> Delete(const ClientId& client, const std::string& name)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The first `max_references` (>= 1) references of the client whose names come after `after`.
   Page List(const ClientId& client, absl::string_view after, size_t max_references) const
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -50,6 +50,7 @@ void Stream::Start(absl::Status status, const ClientId& client, const std::strin
                    SteadyTime call_deadline) {
   const auto self = std::static_pointer_cast<Stream>(shared_from_this());
   client_ = client;
+  connection_ = connection;
   call_deadline_ = call_deadline;
   {
     // Made first: once the registry knows the stream, another one may take its place.
@@ -121,7 +122,8 @@ void Stream::Open(std::shared_ptr<const StreamOptions> options, int64_t max_resp
     SetAlarm();
     // `opened` goes in front of a GoingAway that is already queued.
     outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), Outgoing{std::move(opened)});
-    LogClientEvent([&] { return StreamOpenedLine(id_, client_, options_->preset); });
+    LogClientEvent(ClientEvent::kStream,
+                   [&] { return StreamOpenedLine(id_, client_, options_->preset); });
   } else if (frames_answered_ == frames_read_) {
     outgoing_.push_back(Outgoing{std::move(opened)});
   } else {
@@ -548,7 +550,7 @@ void Stream::Cancelled() {
 }
 
 void Stream::Done() {
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  const auto time = std::chrono::steady_clock::now() - begin_;
   std::unique_ptr<Alarm> alarm;  // its end waits for OnAlarm(), which takes the lock
   {
     absl::MutexLock lock(&mutex_);
@@ -566,12 +568,13 @@ void Stream::Done() {
     remains = TakeFrames();
     responses_.Set(0);
   }
-  parts_.metrics->ObserveRequest("StreamFrames", code, time.count());
+  parts_.metrics->ObserveRequest("StreamFrames", code, std::chrono::duration<double>(time).count());
+  LogCall("StreamFrames", code, time, [this] { return CallerForLog(client_, connection_); });
   if (id_ != 0) {
     registry_.Remove(id_);
     parts_.metrics->StreamClosed();
     parts_.clients->StreamClosed(client_);
-    LogClientEvent([this] { return CloseLine(); });
+    LogClientEvent(ClientEvent::kStream, [this] { return CloseLine(); });
   }
   Drop(std::move(remains));
 }

@@ -257,6 +257,7 @@ class Stream final : public FrameSequence {
 
   // Set by Start(), before others know the stream.
   ClientId client_;
+  std::string connection_;
   uint64_t id_ = 0;  // 0 = refused
   SteadyTime call_deadline_ = kNever;
 

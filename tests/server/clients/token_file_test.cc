@@ -48,6 +48,8 @@ TEST(TokenFileTest, ATokenExpires) {
   const absl::Time end = absl::FromCivil(absl::CivilDay(2027, 1, 31), absl::UTCTimeZone());
   EXPECT_NE(table.Find("secret", end - absl::Seconds(1)), nullptr);
   EXPECT_EQ(table.Find("secret", end), nullptr);
+  ASSERT_NE(table.FindEver("secret"), nullptr);
+  EXPECT_EQ(table.FindEver("no token"), nullptr);
   EXPECT_FALSE(table.Knows("a", end));
   EXPECT_TRUE(table.Knows("b", end + absl::Hours(11) - absl::Seconds(1)));
   EXPECT_FALSE(table.Knows("b", end + absl::Hours(11)));

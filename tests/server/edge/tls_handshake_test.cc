@@ -12,6 +12,8 @@
 #include <csignal>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "server/process/file_descriptor.h"
@@ -46,7 +48,7 @@ class TlsHandshakeTest : public ::testing::Test {
   // The server's part, until there is nothing to wait for.
   HandshakeProgress Finish() {
     for (;;) {
-      const HandshakeProgress progress = ContinueHandshake(session_.get());
+      const HandshakeProgress progress = ContinueHandshake(session_.get(), &failure_);
       if (progress != HandshakeProgress::kWaits) return progress;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -60,6 +62,7 @@ class TlsHandshakeTest : public ::testing::Test {
   FileDescriptor client_;
   std::shared_ptr<ssl_ctx_st> context_;
   TlsSession session_;
+  HandshakeFailure failure_;
 };
 
 TEST_F(TlsHandshakeTest, LeavesWhatComesAfterTheHandshakeInTheSocket) {
@@ -77,20 +80,23 @@ TEST_F(TlsHandshakeTest, LeavesWhatComesAfterTheHandshakeInTheSocket) {
 
 TEST_F(TlsHandshakeTest, WaitsForTheClient) {
   ASSERT_NO_FATAL_FAILURE(Begin());
-  EXPECT_EQ(ContinueHandshake(session_.get()), HandshakeProgress::kWaits);
+  EXPECT_EQ(ContinueHandshake(session_.get(), &failure_), HandshakeProgress::kWaits);
   const std::string hello = FirstMessageOfTls();
   Say(hello.substr(0, 100));
-  EXPECT_EQ(ContinueHandshake(session_.get()), HandshakeProgress::kWaits);
+  EXPECT_EQ(ContinueHandshake(session_.get(), &failure_), HandshakeProgress::kWaits);
   Say(hello.substr(100));
-  EXPECT_EQ(ContinueHandshake(session_.get()), HandshakeProgress::kWaits);
+  EXPECT_EQ(ContinueHandshake(session_.get(), &failure_), HandshakeProgress::kWaits);
   client_.Reset();
-  EXPECT_EQ(ContinueHandshake(session_.get()), HandshakeProgress::kFailed);
+  EXPECT_EQ(ContinueHandshake(session_.get(), &failure_), HandshakeProgress::kFailed);
+  EXPECT_EQ(failure_.cause, HandshakeFailure::Cause::kEnded);
 }
 
 TEST_F(TlsHandshakeTest, RefusesWhatIsNoTls) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   Say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  EXPECT_EQ(ContinueHandshake(session_.get()), HandshakeProgress::kFailed);
+  EXPECT_EQ(ContinueHandshake(session_.get(), &failure_), HandshakeProgress::kFailed);
+  EXPECT_EQ(failure_.cause, HandshakeFailure::Cause::kOther);
+  EXPECT_EQ(failure_.text, "wrong version number");
 }
 
 TEST_F(TlsHandshakeTest, WithAuthoritiesOnlyTheirClientsComeToTheEnd) {
@@ -102,6 +108,25 @@ TEST_F(TlsHandshakeTest, WithAuthoritiesOnlyTheirClientsComeToTheEnd) {
     EXPECT_EQ(Finish(), client.certificate == robot.certificate ? HandshakeProgress::kDone
                                                                 : HandshakeProgress::kFailed);
     shaking.join();
+  }
+}
+
+TEST_F(TlsHandshakeTest, SaysWhyAClientIsRefused) {
+  using Cause = HandshakeFailure::Cause;
+  const CertificateAndKey fleet = MakeCertificate({.common_name = "fleet"});
+  for (const auto& [client, cause, text] :
+       std::vector<std::tuple<CertificateAndKey, Cause, std::string>>{
+           {{}, Cause::kNoCertificate, "peer did not return a certificate"},
+           {MakeCertificate(), Cause::kWrongCertificate, "self-signed certificate"},
+           {MakeCertificate({.end_s = -60, .issuer = &fleet}), Cause::kExpiredCertificate,
+            "certificate has expired"}}) {
+    ASSERT_NO_FATAL_FAILURE(SetUp());
+    ASSERT_NO_FATAL_FAILURE(Begin(fleet.certificate));
+    std::thread shaking([&, &own = client] { ShakeHands(client_.get(), own); });
+    EXPECT_EQ(Finish(), HandshakeProgress::kFailed);
+    shaking.join();
+    EXPECT_EQ(failure_.cause, cause) << text;
+    EXPECT_EQ(failure_.text, text);
   }
 }
 

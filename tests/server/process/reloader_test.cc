@@ -7,6 +7,7 @@
 #include <string>
 
 #include "features/errors.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/temporary_folder.h"
 
@@ -14,6 +15,8 @@ namespace orbserve {
 namespace {
 
 using ::orbserve::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 class ReloaderTest : public ::testing::Test {
  protected:
@@ -82,10 +85,12 @@ TEST_F(ReloaderTest, TriesAFileThatWasWrongOnceAndAgainWhenItChanges) {
   std::filesystem::remove(folder_ / "b");
   LookTwice(reloader);
   EXPECT_EQ(loads_, 2);
+  EXPECT_THAT(reloader.failures(), ElementsAre(Pair("files", true)));
   fails_ = false;
   folder_.Write("b", "1");
   LookTwice(reloader);
   EXPECT_EQ(loads_, 3);
+  EXPECT_THAT(reloader.failures(), ElementsAre(Pair("files", false)));
 }
 
 TEST_F(ReloaderTest, ReadsAFileThatChangesWhenItChangesNoMore) {

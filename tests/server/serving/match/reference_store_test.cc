@@ -40,13 +40,14 @@ std::vector<std::string> NamesOf(const ReferenceStore::Page& page) {
 
 TEST(ReferenceStoreTest, NamesBelongToTheirClient) {
   ReferenceStore store({});
-  ASSERT_TRUE(store.Put(Named("a"), "map", MakeFeatures(1)).ok());
+  const auto put = store.Put(Named("a"), "map", MakeFeatures(1));
+  ASSERT_TRUE(put.ok());
   ASSERT_TRUE(store.Put(Named("b"), "map", MakeFeatures(2)).ok());
   EXPECT_EQ((*store.Get(Named("a"), "map"))->features().count(), 1u);
   EXPECT_EQ((*store.Get(Named("b"), "map"))->features().count(), 2u);
   EXPECT_EQ(ReasonOf(store.Get(Named("c"), "map").status()), ErrorReason::kReferenceNotFound);
-  EXPECT_TRUE(store.Delete(Named("a"), "map").ok());
-  EXPECT_EQ(ReasonOf(store.Delete(Named("a"), "map")), ErrorReason::kReferenceNotFound);
+  EXPECT_EQ(store.Delete(Named("a"), "map").value_or(0), put->reference->version());
+  EXPECT_EQ(ReasonOf(store.Delete(Named("a"), "map").status()), ErrorReason::kReferenceNotFound);
   EXPECT_THAT(Names(store, "b"), ElementsAre("map"));
 }
 
@@ -249,7 +250,7 @@ TEST(ReferenceStoreTest, CallsOfManyThreadsLeaveTheStoreWholeAndWithinItsLimits)
         const std::string name = absl::StrCat(random() % 20);
         switch (random() % 8) {
           case 0:
-            store.Delete(client, name).IgnoreError();
+            store.Delete(client, name).status().IgnoreError();
             break;
           case 1:
             store.Get(client, name).IgnoreError();
