@@ -6,8 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "orbserve/client.h"
 
 namespace orbserve::client {
@@ -36,6 +40,30 @@ std::optional<v1::Status> EntryIn(const grpc::Status& status) {
   return std::nullopt;
 }
 
+// What to do about a connection that the server, or the client, refuses for its credentials. gRPC
+// only says how the connection ended. Empty for other errors.
+absl::string_view AdviceFor(const std::string& text) {
+  if (!absl::StrContains(text, "failed to connect to all addresses")) return "";
+  // OpenSSL writes spaces, BoringSSL capitals and underscores.
+  const std::string cause = absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", " "}});
+  if (absl::StrContains(cause, "certificate verify failed")) {
+    return "; the certificate of the server is for another host, has expired, or is not signed by "
+           "those that were given to check it with (tls_ca_file, --tls-ca)";
+  }
+  if (absl::StrContains(cause, "wrong version number")) {
+    return "; the server speaks plain text there: connect without certificates (tls_ca_file, "
+           "--tls-ca)";
+  }
+  for (const absl::string_view closed :
+       {"socket closed", "connection reset", "endpoint read failed"}) {
+    if (!absl::StrContains(cause, closed)) continue;
+    return "; something there takes the connection and closes it: maybe the server wants TLS "
+           "(tls_ca_file, --tls-ca), or a certificate of the client that it accepts "
+           "(tls_cert_file, --tls-cert)";
+  }
+  return "";
+}
+
 }  // namespace
 
 absl::Status StatusFromWire(const v1::Status& status) {
@@ -55,7 +83,8 @@ absl::Status FromGrpc(const grpc::Status& status, bool caller_cancelled) {
     return absl::UnavailableError(
         absl::StrCat("the server is going away: ", status.error_message()));
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      absl::StrCat(status.error_message(), AdviceFor(status.error_message())));
 }
 
 v1::Status WireStatusOf(const absl::Status& status) {

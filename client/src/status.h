@@ -17,7 +17,7 @@ namespace orbserve::client {
 //
 // While a server shuts down, gRPC itself ends the calls that reach it with CANCELLED, without an
 // entry. That becomes UNAVAILABLE, as when the server is gone a moment later, unless the caller
-// cancelled the call (`caller_cancelled`).
+// cancelled the call (`caller_cancelled`). A connection that fails for its TLS is given advice.
 absl::Status FromGrpc(const grpc::Status& status, bool caller_cancelled = false);
 
 }  // namespace orbserve::client

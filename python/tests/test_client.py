@@ -240,10 +240,14 @@ def test_tls_with_certificates(folder: Path, certificates: Path, image: Pixels) 
                 client.extract(image)
             assert caught.value.reason in ("UNAUTHENTICATED", "BAD_REQUEST")
         with orbserve.Client(server.address, tls_ca=names["tls_ca"]) as client:
-            with pytest.raises(orbserve.UnavailableError):
+            with pytest.raises(orbserve.UnavailableError, match=r"certificate of the client .*`tls_cert`"):
                 client.info(timeout=5)
-        with orbserve.Client(server.address) as client, pytest.raises(orbserve.UnavailableError):
-            client.info(timeout=5)
+        with orbserve.Client(server.address) as client:
+            with pytest.raises(orbserve.UnavailableError, match=r"maybe the server wants TLS \(`tls_ca`\)"):
+                client.info(timeout=5)
+        with orbserve.Client(server.address, **own, tls_ca=certificates / "robot.pem") as client:  # type: ignore[arg-type]
+            with pytest.raises(orbserve.UnavailableError, match="certificate of the server is"):
+                client.info(timeout=5)
     finally:
         server.end()
 
@@ -265,6 +269,12 @@ def test_tokens(folder: Path, certificates: Path, image: Pixels, tmp_path: Path)
             with pytest.raises(orbserve.UnauthenticatedError) as caught:
                 client.extract(image)
             assert caught.value.reason == "UNAUTHENTICATED"
+        with orbserve.Client(server.address) as client:
+            with pytest.raises(orbserve.UnauthenticatedError, match="the call has no token; give token_file"):
+                client.info()
+        with orbserve.Client(server.address, tls_ca=certificates / "ca.pem") as client:
+            with pytest.raises(orbserve.UnavailableError, match="speaks plain text there: connect without `tls_ca`"):
+                client.info(timeout=5)
     finally:
         server.end()
 

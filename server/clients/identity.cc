@@ -81,7 +81,9 @@ absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
                             MetadataOf(context, "authorization"));
   if (!given.has_value()) {
     *denied = Denied{Denial::kNoToken, ""};
-    return Unauthenticated("the call has no token; send the metadata authorization: Bearer TOKEN");
+    return Unauthenticated(
+        "the call has no token; give token_file (orbserve: --token-file), or send the metadata "
+        "authorization: Bearer TOKEN");
   }
   absl::string_view token = *given;
   // The scheme is written in any case.
@@ -95,7 +97,8 @@ absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
   *denied = entry == nullptr ? Denied{Denial::kWrongToken, ""}
                              : Denied{Denial::kExpiredToken, absl::StrCat(kToken, entry->name)};
   // One text for all that can be wrong with it.
-  return Unauthenticated("the token of the call is not a valid one");
+  return Unauthenticated(
+      "the token of the call is not a valid one; ask the operator of the server for a new one");
 }
 
 // The client with this owner, by the metadata `x-client-id`.

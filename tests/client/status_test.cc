@@ -49,6 +49,24 @@ TEST(ClientStatusTest, AnErrorHasWordsAlsoIfTheServerGivesNone) {
   EXPECT_EQ(StatusFromWire(bare).message(), "the server gives no reason");
 }
 
+TEST(ClientStatusTest, OnlyAConnectionThatDoesNotBeginIsGivenAdvice) {
+  const auto text = [](const char* message) {
+    return std::string(FromGrpc(grpc::Status(grpc::UNAVAILABLE, message)).message());
+  };
+  EXPECT_EQ(text("Socket closed"), "Socket closed");
+  const std::string refused =
+      "failed to connect to all addresses; last error: UNKNOWN: ipv4:192.0.2.1:5: Failed to "
+      "connect "
+      "to remote host: Connection refused";
+  EXPECT_EQ(text(refused.c_str()), refused);
+  // gRPC with BoringSSL.
+  EXPECT_NE(text("failed to connect to all addresses; last error: UNKNOWN: Ssl handshake failed: "
+                 "SSL_ERROR_SSL: error:1000007d:SSL "
+                 "routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED")
+                .find("--tls-ca"),
+            std::string::npos);
+}
+
 TEST(ClientStatusTest, TheEntryIsADetailOfTheCallsStatus) {
   v1::CallStatus call = Call("full");
   call.add_details()->PackFrom(Entry(grpc::RESOURCE_EXHAUSTED, "full"));

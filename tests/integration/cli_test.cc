@@ -236,7 +236,21 @@ TEST_F(CliTest, AServerThatAsksForCertificatesIsShownOne) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
   EXPECT_TRUE(Succeeded(RunWithServer(
       {"extract", image, "--tls-ca", ca, "--tls-cert", certificate, "--tls-key", key})));
-  EXPECT_EQ(RunWithServer({"extract", image, "--tls-ca", ca}).code, 3);
+  for (const auto& [given, advice] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{}, "maybe the server wants TLS (tls_ca_file, --tls-ca)"},
+           {{"--tls-ca", ca}, "a certificate of the client that it accepts (tls_cert_file"},
+           {{"--tls-ca", certificate},
+            "the certificate of the server is for another host, has exp"}}) {
+    std::vector<std::string> arguments = {"extract", image};
+    arguments.insert(arguments.end(), given.begin(), given.end());
+    const Outcome run = RunWithServer(arguments);
+    EXPECT_EQ(run.code, 3);
+    EXPECT_THAT(run.err, HasSubstr(advice));
+  }
+  StartServer({});
+  const Outcome plain = RunWithServer({"extract", image, "--tls-ca", ca});
+  EXPECT_EQ(plain.code, 3);
+  EXPECT_THAT(plain.err, HasSubstr("the server speaks plain text there: connect without"));
 }
 
 // An image and a mask that the embedded engine refuses and this server accepts.

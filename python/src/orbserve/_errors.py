@@ -151,7 +151,24 @@ def from_rpc(error: Any, cancelled: bool = False) -> OrbserveError:
         )
     if code == grpc.StatusCode.CANCELLED and not cancelled:
         return error_of(grpc.StatusCode.UNAVAILABLE, f"the server is going away: {text}")
-    return error_of(code, text)
+    return error_of(code, text + _advice_for(text))
+
+
+def _advice_for(text: str) -> str:
+    """What to do about a connection that is refused for its TLS: gRPC only says how it ended."""
+    if "failed to connect to all addresses" not in text:
+        return ""
+    cause = text.lower().replace("_", " ")  # OpenSSL writes spaces, BoringSSL capitals and underscores
+    if "certificate verify failed" in cause:
+        return "; the certificate of the server is for another host, has expired, or is not signed by those in `tls_ca`"
+    if "wrong version number" in cause:
+        return "; the server speaks plain text there: connect without `tls_ca`"
+    if any(closed in cause for closed in ("socket closed", "connection reset", "endpoint read failed")):
+        return (
+            "; something there takes the connection and closes it: maybe the server wants TLS (`tls_ca`), or a"
+            " certificate of the client that it accepts (`tls_cert`)"
+        )
+    return ""
 
 
 def _entry_in(details: bytes) -> Any | None:
