@@ -609,6 +609,61 @@ TEST_F(CliTest, DoctorChecksTheMachineAndAServer) {
   EXPECT_THAT(far.out, HasSubstr("-> does it run there"));
 }
 
+TEST_F(CliTest, DoctorSaysWhatTlsLacks) {
+  const auto own = MakeCertificate();
+  const auto robot = MakeCertificate({.common_name = "robot"});
+  const std::string ca = folder_.Write("own.pem", own.certificate);
+  const std::string certificate = folder_.Write("robot.pem", robot.certificate);
+  const std::string key = folder_.Write("robot-key.pem", robot.key);
+  const auto old = MakeCertificate({.common_name = "old", .end_s = -60, .issuer = &robot});
+  const std::vector<std::string> expired = {"--tls-cert", folder_.Write("old.pem", old.certificate),
+                                            "--tls-key", folder_.Write("old-key.pem", old.key)};
+  StartServer({"--tls-cert", ca, "--tls-key", folder_.Write("own-key.pem", own.key),
+               "--tls-client-ca", certificate});
+  const auto doctor = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), "doctor");
+    return RunWithServer(options);
+  };
+  const Outcome plain = doctor({});
+  EXPECT_EQ(plain.code, 1);
+  EXPECT_THAT(plain.out, AllOf(HasSubstr("BAD  tls      the server speaks TLSv1.3; its certificate "
+                                         "localhost is valid until "),
+                               HasSubstr("--tls-ca FILE")));
+  const Outcome other = doctor({"--tls-ca", certificate});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.out, HasSubstr("and is not trusted: self-signed certificate"));
+  const Outcome nobody = doctor({"--tls-ca", ca});
+  EXPECT_EQ(nobody.code, 1);
+  EXPECT_THAT(nobody.out, AllOf(HasSubstr("it wants a certificate of the client"),
+                                HasSubstr("--tls-cert FILE --tls-key FILE")));
+  const Outcome late = doctor({"--tls-ca", ca, expired[0], expired[1], expired[2], expired[3]});
+  EXPECT_EQ(late.code, 1);
+  EXPECT_THAT(late.out,
+              AllOf(HasSubstr("old.pem, has expired on "), HasSubstr("a new one signed")));
+  const Outcome good = doctor({"--tls-ca", ca, "--tls-cert", certificate, "--tls-key", key});
+  EXPECT_THAT(good.out, AllOf(HasSubstr("note tls      the server speaks TLSv1.3"),  // one day left
+                              HasSubstr("ok   server")));
+}
+
+TEST_F(CliTest, DoctorSaysWhatATokenLacks) {
+  const std::string token = folder_.Write("token", "abc");
+  const std::string hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+  StartServer({"--token-file", folder_.Write("tokens", "robot sha256:" + hash + "\n")});
+  const Outcome without = RunWithServer({"doctor"});
+  EXPECT_EQ(without.code, 1);
+  EXPECT_THAT(without.out, AllOf(HasSubstr("ok   tls      the server speaks plain text"),
+                                 HasSubstr("BAD  token    UNAUTHENTICATED: the call has no token"),
+                                 HasSubstr("-> give one: --token-file FILE")));
+  const std::string other = folder_.Write("other", "abcd");
+  EXPECT_THAT(RunWithServer({"doctor", "--token-file", other}).out,
+              HasSubstr("BAD  token    UNAUTHENTICATED: the token of the call is not a valid one"));
+  const Outcome good = RunWithServer({"doctor", "--token-file", token});
+  EXPECT_THAT(good.out, AllOf(HasSubstr("ok   token"), HasSubstr("ok   server")));
+  const std::string ca = folder_.Write("ca.pem", MakeCertificate().certificate);
+  EXPECT_THAT(RunWithServer({"doctor", "--tls-ca", ca}).out,
+              HasSubstr("BAD  tls      the server speaks plain text"));
+}
+
 TEST_F(CliTest, BenchMeasuresClosedAndOpenLoops) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
   const std::string svg = folder_ / "curve.svg";

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +18,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/failure.h"
 #include "client/cli/doctor/finding.h"
 #include "client/cli/doctor/gpu_check.h"
+#include "client/cli/doctor/tls_check.h"
 #include "client/cli/engine.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output/json_writer.h"
@@ -127,17 +130,49 @@ Finding JudgeServer(const std::string& address, const v1::GetServerInfoResponse&
   return finding;
 }
 
+// What a server says to a call with the token, or without one. Nothing where it was not asked for
+// either.
+std::vector<Finding> JudgeToken(const CommonOptions& options, const absl::Status& answer) {
+  if (answer.ok()) {
+    if (options.token_file.empty()) return {};
+    return {{.subject = "token", .text = "the server took the call with the token"}};
+  }
+  return {{.subject = "token",
+           .kind = Finding::Kind::kBad,
+           .text = ErrorText(answer),
+           .advice = options.token_file.empty()
+                         ? "give one: --token-file FILE; docs/configuration.md says how its "
+                           "operator makes them"
+                         : "the operator of the server knows its names and when they expire"}};
+}
+
+std::vector<Finding> CheckNamedServer(const CommonOptions& options) {
+  std::vector<Finding> findings;
+  if (const std::optional<TlsProbe> tls = ProbeTls(options.server, options.tls_ca_file);
+      tls.has_value()) {
+    findings.push_back(
+        JudgeTls(*tls, {.ca_file = options.tls_ca_file, .certificate_file = options.tls_cert_file},
+                 absl::Now()));
+    if (findings.back().kind == Finding::Kind::kBad) return findings;
+  }
+  const absl::StatusOr<v1::GetServerInfoResponse> info = Ask(options);
+  if (info.ok() || absl::IsUnauthenticated(info.status())) {
+    for (Finding& token : JudgeToken(options, info.status())) findings.push_back(std::move(token));
+    if (info.ok()) findings.push_back(JudgeServer(options.server, *info));
+    return findings;
+  }
+  findings.push_back({.subject = "server",
+                      .kind = Finding::Kind::kBad,
+                      .text = ErrorText(info.status()),
+                      .advice =
+                          "does it run there (orbserve-server --listen), does a firewall stand "
+                          "between, and does it want TLS (--tls-ca) or a token (--token-file)?"});
+  return findings;
+}
+
 std::vector<Finding> CheckServer(CommonOptions options) {
   if (options.timeout_s <= 0) options.timeout_s = kServerTimeoutS;
-  if (!options.server.empty()) {
-    const absl::StatusOr<v1::GetServerInfoResponse> info = Ask(options);
-    if (info.ok()) return {JudgeServer(options.server, *info)};
-    return {{.subject = "server",
-             .kind = Finding::Kind::kBad,
-             .text = ErrorText(info.status()),
-             .advice = "does it run there (orbserve-server --listen), does a firewall stand "
-                       "between, and does it want TLS (--tls-ca) or a token (--token-file)?"}};
-  }
+  if (!options.server.empty()) return CheckNamedServer(options);
   std::vector<Finding> findings;
   if (PortIsFree(kGrpcPort)) {
     findings.push_back(
