@@ -23,22 +23,30 @@ inline constexpr int kJpegShortCodeBits = 10;
 inline constexpr int kJpegShortCodes = 1 << kJpegShortCodeBits;
 inline constexpr int kJpegLongCodeLengths = kJpegMaxCodeBits - kJpegShortCodeBits;
 
-// A symbol with its code in 16 bits. From the lowest: 5 bits length of code and value, 4 bits of
-// the value alone, 7 bits advance: what is added to the number of the next coefficient. The end of
-// a block adds 64. 0 is no symbol.
+// Symbols in 16 bits: 8 bits for their lengths, and above them 8 bits advance, which is added to
+// the number of the next coefficient. The sum then tells how a block goes on:
+//   up to 63           it does
+//   128..191           it ends there
+//   64..127, 192..255  another look must tell: it is full, goes on too long, or had its end before
+//                      the last of these symbols; or there are none. Bit 6 is set.
+inline constexpr uint32_t kJpegPathEnd = 128;
+inline constexpr uint32_t kJpegPathUnknown = 192;
+inline constexpr uint32_t kJpegPathDoubt = 64;
+
+// One symbol: 4 bits length of the code, and 4 bits of the value. 0 is none.
 using JpegCode = uint32_t;
-ORBSERVE_HOST_DEVICE constexpr uint32_t JpegCodeLength(JpegCode code) { return code & 31; }
-ORBSERVE_HOST_DEVICE constexpr uint32_t JpegCodeSize(JpegCode code) { return code >> 5 & 15; }
-ORBSERVE_HOST_DEVICE constexpr uint32_t JpegCodeAdvance(JpegCode code) { return code >> 9; }
-// Without the length of the code itself.
+ORBSERVE_HOST_DEVICE constexpr uint32_t JpegCodeLength(JpegCode code) { return code & 15; }
+ORBSERVE_HOST_DEVICE constexpr uint32_t JpegCodeSize(JpegCode code) { return code >> 4 & 15; }
+ORBSERVE_HOST_DEVICE constexpr uint32_t JpegCodeAdvance(JpegCode code) { return code >> 8; }
+// Without the length of the code itself, which is at most 15: one of 16 bits counts as none.
 constexpr JpegCode MakeJpegCode(int symbol, bool dc) {
   const uint32_t run = static_cast<uint32_t>(symbol) >> 4;
   const uint32_t size = static_cast<uint32_t>(symbol) & 15;
-  if (dc) return size | size << 5 | 1u << 9;
+  if (dc) return size << 4 | 1u << 8;
   // Runs without a value are 16 zeros. Others belong to progressive files.
   if (size == 0 && run != 0 && run != 15) return 0;
-  const uint32_t advance = symbol == 0 ? kJpegBlockCoefficients : run + 1;
-  return size | size << 5 | advance << 9;
+  const uint32_t advance = symbol == 0 ? kJpegPathEnd : run + 1;
+  return size << 4 | advance << 8;
 }
 
 // Codes of more than kJpegShortCodeBits bits.
@@ -50,7 +58,8 @@ struct alignas(16) JpegLongCodes {
   int32_t symbol_offsets[8];
   uint16_t symbols[256];  // MakeJpegCode()
 
-  // The code at the top of `window`, which is not a short one. 0: there is none.
+  // The code at the top of `window`, which is not a short one, with its length in the bits from 16
+  // on. 0: there is none.
   ORBSERVE_HOST_DEVICE JpegCode At(uint32_t window) const {
     const uint32_t bits = window >> 16;
     if (bits < begin) return 0;  // a short code of what is no symbol
@@ -61,7 +70,7 @@ struct alignas(16) JpegLongCodes {
     const int length = kJpegShortCodeBits + 1 + longer;
     const int code = static_cast<int>(window >> (32 - length));
     const JpegCode symbol = symbols[(code + symbol_offsets[longer]) & 255];
-    return symbol == 0 ? 0 : symbol + static_cast<uint32_t>(length);
+    return symbol == 0 ? 0 : symbol | static_cast<uint32_t>(length) << 16;
   }
 };
 
@@ -70,27 +79,31 @@ struct alignas(16) JpegLongCodes {
 inline constexpr int kJpegTablePairs = 2;
 inline constexpr int kJpegTables = 2 * kJpegTablePairs;
 struct JpegCodeTables {
-  uint16_t short_codes[kJpegTables][kJpegShortCodes];  // 0: longer, or none
+  uint16_t short_codes[kJpegTables][kJpegShortCodes];  // unknown: longer, or none
   JpegLongCodes long_codes[kJpegTables];
-  // All AC symbols together whose codes lie within the bits of one look, up to the end of a block,
-  // with the sums of their lengths and advances; values count for nothing. One DC difference.
+  // All symbols together whose codes lie within the bits of one look, up to the end of a block: the
+  // sums of their lengths with those of their values, and of their advances. Those of a table of DC
+  // values begin with one of them and go on with AC values of the same pair.
   uint16_t runs[kJpegTables][kJpegShortCodes];
 };
 
-// The symbols that a look at `index` finds one after the other.
-constexpr JpegCode MakeJpegRun(const uint16_t (&short_codes)[kJpegShortCodes], int index) {
+// The symbols that a look at `index` finds one after the other: the first by one table, the others
+// by that of AC values.
+constexpr JpegCode MakeJpegRun(const uint16_t (&first_codes)[kJpegShortCodes],
+                               const uint16_t (&ac_codes)[kJpegShortCodes], int index) {
   uint32_t length = 0;
   uint32_t advance = 0;
-  while (length < kJpegShortCodeBits) {
-    const JpegCode code = short_codes[index << length & (kJpegShortCodes - 1)];
-    if (code == 0) break;
-    if (length + JpegCodeLength(code) - JpegCodeSize(code) > kJpegShortCodeBits) break;
-    if (advance + JpegCodeAdvance(code) % kJpegBlockCoefficients >= kJpegBlockCoefficients) break;
-    length += JpegCodeLength(code);
-    advance += JpegCodeAdvance(code);
-    if (advance >= kJpegBlockCoefficients) break;
+  while (length < kJpegShortCodeBits && advance < kJpegPathEnd) {
+    const auto& codes = length == 0 ? first_codes : ac_codes;
+    const JpegCode code = codes[index << length & (kJpegShortCodes - 1)];
+    const uint32_t more = JpegCodeAdvance(code);
+    if (more == kJpegPathUnknown) break;
+    if (length + JpegCodeLength(code) > kJpegShortCodeBits) break;
+    if (advance + more % kJpegPathEnd >= kJpegBlockCoefficients) break;
+    length += JpegCodeLength(code) + JpegCodeSize(code);
+    advance += more;
   }
-  return length | advance << 9;
+  return length == 0 ? kJpegPathUnknown << 8 : length | advance << 8;
 }
 
 // Makes table number `number` of the second look's part of `table`.
@@ -106,11 +119,12 @@ constexpr void BuildJpegCodeTable(const JpegTable& table, int number, JpegCodeTa
     const int same = 1 << (kJpegShortCodeBits - length);
     for (int code = entry / same; code <= table.last_code[length]; ++code) {
       const JpegCode symbol = long_codes.symbols[(code + table.symbol_offset[length]) & 255];
-      const JpegCode full = symbol == 0 ? 0 : symbol + static_cast<uint32_t>(length);
+      const JpegCode full =
+          symbol == 0 ? kJpegPathUnknown << 8 : symbol | static_cast<uint32_t>(length);
       for (int i = 0; i < same; ++i) short_codes[entry++] = static_cast<uint16_t>(full);
     }
   }
-  while (entry < kJpegShortCodes) short_codes[entry++] = 0;
+  while (entry < kJpegShortCodes) short_codes[entry++] = kJpegPathUnknown << 8;
   uint32_t limit = 0;
   for (int length = 1; length <= kJpegMaxCodeBits; ++length) {
     if (table.last_code[length] >= 0) {
@@ -123,8 +137,21 @@ constexpr void BuildJpegCodeTable(const JpegTable& table, int number, JpegCodeTa
     long_codes.limits[place] = static_cast<uint16_t>(limit);
     long_codes.symbol_offsets[place] = table.symbol_offset[length];
   }
-  for (int i = 0; i < kJpegShortCodes; ++i) {
-    to->runs[number][i] = dc ? short_codes[i] : static_cast<uint16_t>(MakeJpegRun(short_codes, i));
+}
+
+// Makes the tables of a pair.
+constexpr void BuildJpegCodeTables(const JpegTable& dc, const JpegTable& ac, int pair,
+                                   JpegCodeTables* to) {
+  for (const int number : {2 * pair, 2 * pair + 1}) {
+    const bool is_dc = number % 2 == 0;
+    BuildJpegCodeTable(is_dc ? dc : ac, number, to);
+  }
+  const uint16_t(&ac_codes)[kJpegShortCodes] = to->short_codes[2 * pair + 1];
+  for (const int number : {2 * pair, 2 * pair + 1}) {
+    for (int i = 0; i < kJpegShortCodes; ++i) {
+      to->runs[number][i] =
+          static_cast<uint16_t>(MakeJpegRun(to->short_codes[number], ac_codes, i));
+    }
   }
 }
 
@@ -135,57 +162,47 @@ struct JpegMcu {
   uint16_t pairs = 0;  // a bit for each block: its pair of tables
 };
 
-// A place between two symbols.
+// A place where a block begins.
 struct JpegPlace {
-  uint32_t bit = 0;
-  uint32_t block = 0;        // of the MCU
-  uint32_t coefficient = 0;  // the next one in zigzag order, 0..63
+  uint32_t bit;
+  uint32_t block;  // of the MCU
 
-  ORBSERVE_HOST_DEVICE uint64_t Key() const {
-    return static_cast<uint64_t>(bit) << 32 | block << 8 | coefficient;
-  }
-  ORBSERVE_HOST_DEVICE static JpegPlace FromKey(uint64_t key) {
-    return {static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key >> 8) & 255,
-            static_cast<uint32_t>(key) & 255};
-  }
+  bool operator==(const JpegPlace&) const = default;
 };
 
 // The bits of a file from some place on. Words(i) gives the next 32 bits, from their highest on, of
-// word number i; up to two words are asked for ahead. To ask again for a word that is there is
-// cheaper than a branch.
+// word number i; one word is asked for ahead of the 64 bits that are there.
 template <typename Words>
 class JpegBits {
  public:
   ORBSERVE_HOST_DEVICE JpegBits(const Words& words, uint32_t bit)
       : words_(words),
-        next_(bit / 32 + 2),
+        bit_(bit),
         first_(words(bit / 32)),
         second_(words(bit / 32 + 1)),
-        third_(words(next_)),
-        used_(bit % 32) {}
+        third_(words(bit / 32 + 2)) {}
 
+  ORBSERVE_HOST_DEVICE uint32_t bit() const { return bit_; }
   // The next 32 bits, from the highest on.
   ORBSERVE_HOST_DEVICE uint32_t Window() const {
-    return static_cast<uint32_t>(((static_cast<uint64_t>(first_) << 32 | second_) << used_) >> 32);
+    return static_cast<uint32_t>(((static_cast<uint64_t>(first_) << 32 | second_) << (bit_ % 32)) >>
+                                 32);
   }
   // `bits` in 0..31.
   ORBSERVE_HOST_DEVICE void Skip(uint32_t bits) {
-    used_ += bits;
-    const bool over = used_ >= 32;
+    const bool over = bit_ % 32 + bits >= 32;
+    bit_ += bits;
     first_ = over ? second_ : first_;
     second_ = over ? third_ : second_;
-    used_ &= 31;
-    next_ += over ? 1 : 0;
-    third_ = words_(next_);
+    if (over) third_ = words_(bit_ / 32 + 2);  // long before it is needed
   }
 
  private:
   const Words words_;
-  uint32_t next_;  // of third_
+  uint32_t bit_;
   uint32_t first_;
   uint32_t second_;
-  uint32_t third_;  // loaded long before it is needed
-  uint32_t used_;   // bits of first_
+  uint32_t third_;
 };
 
 // The value of `size` bits, 0..15, at the top of `window`. As JpegValue().
@@ -195,52 +212,57 @@ ORBSERVE_HOST_DEVICE constexpr int JpegShortValue(uint32_t window, uint32_t size
   return bits - (negative & ((1 << size) - 1));
 }
 
-// Walks from `place` over the symbols that begin before `end_bit`, moves `place`, and returns the
-// number of blocks that end there. What is no symbol ends its block, and so does a run that is too
+// The symbols of a block take at most so many bits: one DC value and 63 others.
+inline constexpr int kJpegMaxBlockBits = kJpegBlockCoefficients * (kJpegMaxCodeBits + 15);
+
+// Walks from `place` over all blocks that begin before `end_bit`, moves `place` to the block behind
+// them, and returns their number. What is no symbol ends its block, and so does a run that is too
 // long: the walk may be a wrong one. There are branches for rare cases only, as 32 walks go in
 // step.
 template <typename Words>
 ORBSERVE_HOST_DEVICE int WalkJpeg(const Words& words, const JpegCodeTables& tables,
                                   const JpegMcu& mcu, uint32_t end_bit, JpegPlace* place) {
-  constexpr JpegCode kNoSymbol = 1 | kJpegBlockCoefficients << 9;
-  constexpr uint32_t kMost = kJpegBlockCoefficients;
-  const uint32_t block_count = mcu.blocks;
-  const uint32_t pairs = mcu.pairs;
-  int ended_blocks = 0;
+  if (place->bit >= end_bit) return 0;
+  // The pairs of the blocks from this one on, from the lowest bit on, below a bit that is set.
+  const uint32_t whole_mcu = 1u << mcu.blocks | mcu.pairs;
+  uint32_t rest_of_mcu = whole_mcu >> place->block;
   JpegBits<Words> bits(words, place->bit);
-  uint32_t bit = place->bit;
-  uint32_t block = place->block;
-  uint32_t coefficient = place->coefficient;
-  uint32_t number = 2 * (pairs >> block & 1) + (coefficient != 0 ? 1 : 0);
-  const auto single = [&](uint32_t window) {
-    JpegCode code = tables.short_codes[number][window >> (32 - kJpegShortCodeBits)];
-    if (code == 0) code = tables.long_codes[number].At(window);
-    return code == 0 ? kNoSymbol : code;
-  };
-  const auto take = [&](JpegCode code) {
-    const uint32_t length = JpegCodeLength(code);
-    bits.Skip(length);
-    bit += length;
-    coefficient += JpegCodeAdvance(code);
-    const bool ended = coefficient >= kMost;
-    const uint32_t next_block = block + 1 == block_count ? 0 : block + 1;
-    ended_blocks += ended ? 1 : 0;
-    coefficient = ended ? 0 : coefficient;
-    block = ended ? next_block : block;
-    number = 2 * (pairs >> block & 1) + (ended ? 0 : 1);
-  };
-  // All symbols of a look begin before the end.
-  while (bit + kJpegShortCodeBits <= end_bit) {
+  uint32_t coefficient = 0;
+  uint32_t number = 2 * (rest_of_mcu & 1);
+  int ended_blocks = 0;
+  bool ended = false;
+  do {
     const uint32_t window = bits.Window();
-    JpegCode code = tables.runs[number][window >> (32 - kJpegShortCodeBits)];
-    // A block may end before the last symbol of a look, which then is another one.
-    const uint32_t sum = coefficient + JpegCodeAdvance(code);
-    const bool has_end = JpegCodeAdvance(code) >= kMost;
-    if (code == 0 || sum > (has_end ? 2 * kMost - 1 : kMost)) code = single(window);
-    take(code);
-  }
-  while (bit < end_bit) take(single(bits.Window()));
-  *place = {bit, block, coefficient};
+    const uint32_t index = window >> (32 - kJpegShortCodeBits);
+    const uint32_t run = tables.runs[number][index];
+    uint32_t length = run & 255;
+    coefficient += run >> 8;
+    if ((coefficient & kJpegPathDoubt) != 0) {
+      coefficient -= run >> 8;
+      JpegCode code = tables.short_codes[number][index];
+      length = JpegCodeLength(code);
+      if (JpegCodeAdvance(code) == kJpegPathUnknown) {
+        code = tables.long_codes[number].At(window);
+        length = code >> 16;
+        code &= 0xFFFF;
+      }
+      length = code == 0 ? 1 : length + JpegCodeSize(code);
+      coefficient += JpegCodeAdvance(code);
+      if (code == 0 || coefficient >= kJpegBlockCoefficients) coefficient = kJpegPathEnd;
+    }
+    bits.Skip(length);
+    ended = coefficient >= kJpegPathEnd;
+    number |= 1;
+    if (ended) {
+      coefficient = 0;
+      ++ended_blocks;
+      rest_of_mcu >>= 1;
+      if (rest_of_mcu == 1) rest_of_mcu = whole_mcu;
+      number = 2 * (rest_of_mcu & 1);
+    }
+  } while (!ended || bits.bit() < end_bit);
+  place->bit = bits.bit();
+  place->block = (place->block + static_cast<uint32_t>(ended_blocks)) % mcu.blocks;
   return ended_blocks;
 }
 

@@ -4,27 +4,30 @@
 // In: uploads of JPEG files (gpu/jpeg/jpeg_upload.h). Out: luma, 8 bits, rows of a given pitch.
 //
 // Each symbol of entropy-coded data tells where the next one begins. To decode many places at once,
-// the data are cut into pieces of 512 bits. The block of the MCU and the coefficient with which a
-// piece begins are not known at first:
+// the data are cut into pieces of 256 or 512 bits. The block of the MCU and the coefficient with
+// which a piece begins are not known at first:
 //
 // 1. FirstWalksKernel: several walks begin at the first bit of each piece, each in another block of
-//    the MCU. Most walks find the true symbols soon, and one of them mostly has the true block,
-//    too. A single walk needs thousands of bits of 4:2:0 to find the true block.
+//    the MCU, and end behind the last block that begins in the piece. Most walks find the true
+//    symbols soon, and one of them mostly has the true block, too. A single walk needs thousands of
+//    bits of 4:2:0 to find the true block.
 // 2. NextWalksKernel: each walk goes on over the next pieces. Where it ends a piece at the same
 //    place as one of that piece's own walks, both are the same walk from there on: a link.
-// 3. ResolveKernel follows these links from the first piece to the last, and adds up blocks. Then
-//    the place where the true walk enters each piece is known.
-// 4. WriteKernel decodes each piece from there, strictly, and writes coefficients.
+// 3. ResolveKernel follows these links over runs of pieces and over chunks of runs, for all walks
+//    at once, and then from the first chunk to the last for the true walk. It also adds up blocks.
+// 4. WriteKernel follows the true walk through its run, decodes the blocks that begin in each
+//    piece, strictly, and writes whole blocks of coefficients. Writes of single coefficients would
+//    take twice as long.
 // 5. DcKernel adds up DC differences.
 // 6. IdctKernel turns coefficients into pixels.
 //
 // Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Links
 // replace its rounds of synchronisation: no block waits for another one.
 //
-// Kernels 1, 2 and 4 have a thread for each walk or piece. A thread waits for its tables most of
-// the time, and a warp for the slowest load of its threads; in nearly every step some thread needs
-// new data. So tables (19 KB) and data (up to 10 KB) lie in shared memory. Kernels 3 and 5 have one
-// block for each file.
+// Kernels 1, 2 and 4 have a thread for each walk or piece. The number of instructions bounds them
+// in large batches, and the chain of one walk in small ones. Tables (19 KB) lie in shared memory.
+// So do the data of kernel 1, whose walks go in step through neighbouring pieces. Kernel 5 and the
+// end of kernel 3 have one block for each file.
 
 #include "gpu/jpeg/jpeg_kernels.h"
 
@@ -43,16 +46,20 @@ constexpr int kWalkThreads = 128;
 constexpr int kWriteThreads = 64;
 // Words of data in shared memory: one piece for each thread, and some pieces behind them.
 constexpr int kWalkWords = (kWalkThreads + 24) * kJpegPieceBytes / 4;
-constexpr int kWriteWords = (kWriteThreads + 8) * kJpegPieceBytes / 4;
+constexpr int kMostNextPieces = 64;  // whose walks one warp goes on with
+// Symbols that a lane decodes before its warp looks which lanes have a whole block. A block is
+// written by eight lanes, 16 bytes each, as soon as there are enough of them for a warp.
+constexpr int kSymbolsPerVote = 2;
+constexpr int kLanesOfSlot = 8;
+constexpr int kFullSlots = kWarpLanes / kLanesOfSlot;
 constexpr int kIdctThreads = 256;  // 8 for each block of 8 x 8
 constexpr int kIdctBlocks = kIdctThreads / 8;
-constexpr int kResolveThreads = 1024;  // pieces at a time, one for each thread
-constexpr int kResolveWarps = kResolveThreads / kWarpLanes;
+constexpr int kResolveThreads = kJpegChunkPieces;
 constexpr int kDcThreads = 1024;
 constexpr int kDcsPerThread = 8;  // one load of 16 bytes
-// A walk gives up after so many pieces in which it has met no other walk. At quality 90 some need
-// 24 pieces if one walk begins in each piece, and 5 if six do.
-constexpr int kMaxNextPieces = 64;
+// A walk gives up after so many bytes in which it has met no other walk. At quality 90 some need
+// 1,500 if one walk begins in 64 bytes, and 300 if six do.
+constexpr int kMaxNextBytes = 4096;
 constexpr int kMostStarts = 10;  // blocks of an MCU
 
 static_assert(kJpegWalks == kWarpLanes);  // a warp follows all walks of some pieces
@@ -74,15 +81,47 @@ __device__ __forceinline__ void AwaitKernelBefore() {
 __device__ __forceinline__ bool IsFirst(uint32_t begin) { return (begin & kJpegFirstPiece) != 0; }
 __device__ __forceinline__ uint32_t BitOf(uint32_t begin) { return (begin & ~kJpegFirstPiece) * 8; }
 
+// Keeps a value in registers that the compiler would load from the arguments again and again.
+__device__ __forceinline__ uint32_t InRegister(uint32_t value) {
+  asm("" : "+r"(value));
+  return value;
+}
+template <typename T>
+__device__ __forceinline__ T* InRegister(T* value) {
+  asm("" : "+l"(value));
+  return value;
+}
+__device__ __forceinline__ JpegMcu InRegister(const JpegMcu& mcu) {
+  const uint32_t blocks = InRegister(uint32_t{mcu.blocks});
+  const uint32_t pairs = InRegister(uint32_t{mcu.pairs});
+  return {static_cast<uint8_t>(blocks), mcu.luma_blocks, static_cast<uint16_t>(pairs)};
+}
+
+__device__ __forceinline__ const uint32_t* BeginsOf(const JpegFileOnDevice& file) {
+  return reinterpret_cast<const uint32_t*>(file.upload) + file.begins_offset;
+}
+__device__ __forceinline__ const uint32_t* WordsOf(const JpegFileOnDevice& file) {
+  return reinterpret_cast<const uint32_t*>(file.upload) + file.words_offset;
+}
+
+// Walks that begin in a piece of a file.
+__device__ __forceinline__ int StartsIn(const JpegBatch& batch, const JpegMcu& mcu) {
+  return min(batch.starts, static_cast<int>(mcu.blocks));
+}
+
+// The place of a staged word. A word is left out behind each piece, so that walks that go in step
+// through neighbouring pieces read from different banks.
+__device__ __forceinline__ uint32_t StagedPlace(uint32_t word) { return word + word / 16; }
+
 // The data of a file, and the part of them that lies in shared memory.
 struct StagedWords {
   const uint32_t* staged;
   uint32_t first;
   uint32_t count;
   const uint32_t* all;
-  // True if everything up to a bit is there, with what is read ahead.
-  __device__ __forceinline__ bool HasUpTo(uint32_t bit) const {
-    return bit / 32 + 5 <= first + count;
+  // True if all blocks that begin before a bit are there, with what is read ahead.
+  __device__ __forceinline__ bool HasBlocksBefore(uint32_t bit) const {
+    return (bit + kJpegMaxBlockBits) / 32 + 3 <= first + count;
   }
 };
 
@@ -90,27 +129,33 @@ struct StagedWords {
 // __syncthreads() must come before their use.
 template <int kThreads, int kCount>
 __device__ __forceinline__ StagedWords Stage(const JpegFileOnDevice& file, uint32_t begin,
-                                             uint4 (&memory)[kCount / 4]) {
+                                             uint32_t (&memory)[kCount + kCount / 16]) {
   StagedWords words;
-  words.all = reinterpret_cast<const uint32_t*>(file.upload) + file.words_offset;
-  words.staged = reinterpret_cast<const uint32_t*>(memory);
+  words.all = WordsOf(file);
+  words.staged = memory;
   words.first = (begin & ~kJpegFirstPiece) / sizeof(uint4) * 4;
   words.count = min(kCount, file.word_count - words.first) & ~3u;
   const auto* const from = reinterpret_cast<const uint4*>(words.all + words.first);
 #pragma unroll
   for (uint32_t i = 0; i < (kCount / 4 + kThreads - 1) / kThreads; ++i) {
     const uint32_t group = i * kThreads + threadIdx.x;
-    if (group < words.count / 4) memory[group] = from[group];
+    if (group >= words.count / 4) continue;
+    const uint4 four = from[group];
+    uint32_t* const to = memory + StagedPlace(4 * group);
+    to[0] = four.x;
+    to[1] = four.y;
+    to[2] = four.z;
+    to[3] = four.w;
   }
   return words;
 }
 
-// Words as WalkJpeg() and WritePiece() ask for them.
+// Words as WalkJpeg() and WritePieces() ask for them.
 struct WordsInShared {
   const uint32_t* staged;
   uint32_t first;
   __device__ __forceinline__ uint32_t operator()(uint32_t word) const {
-    return staged[word - first];
+    return staged[StagedPlace(word - first)];
   }
 };
 struct WordsInGlobal {
@@ -134,130 +179,185 @@ __device__ __forceinline__ void LoadTables(const JpegUpload& file, void* tables)
   }
 }
 
+__device__ __forceinline__ JpegExit ExitOf(const JpegPlace& place, uint32_t end_bit) {
+  return static_cast<JpegExit>((place.bit - end_bit) << 4 | place.block);
+}
+__device__ __forceinline__ JpegPlace PlaceOf(JpegExit exit, uint32_t end_bit) {
+  return {end_bit + (exit >> 4), exit & 15u};
+}
+
+// The exits of the walks that begin in a piece.
+struct FirstExits {
+  uint4 eights[2];
+
+  __device__ __forceinline__ FirstExits(const JpegExit* row, int starts) {
+    static_assert(kMostStarts <= 16);
+    const auto* const from = reinterpret_cast<const uint4*>(row);
+    eights[0] = from[0];
+    eights[1] = starts > 8 ? from[1] : make_uint4(~0u, ~0u, ~0u, ~0u);
+  }
+  // The first of `count` walks with this exit, or `count`.
+  __device__ __forceinline__ int Find(JpegExit exit, int count) const {
+    const uint32_t words[8] = {eights[0].x, eights[0].y, eights[0].z, eights[0].w,
+                               eights[1].x, eights[1].y, eights[1].z, eights[1].w};
+    int found = count;
+#pragma unroll
+    for (int i = kMostStarts - 1; i >= 0; --i) {
+      found = i < count && (words[i / 2] >> (16 * (i % 2)) & 0xFFFF) == exit ? i : found;
+    }
+    return found;
+  }
+};
+
 // WalkJpeg() over data that may reach beyond those in shared memory.
 __device__ __forceinline__ int Walk(const StagedWords& words, const JpegCodeTables& tables,
                                     const JpegMcu& mcu, uint32_t end_bit, JpegPlace* place) {
-  if (words.HasUpTo(end_bit)) {
+  if (words.HasBlocksBefore(end_bit)) {
     return WalkJpeg(WordsInShared{words.staged, words.first}, tables, mcu, end_bit, place);
   }
   return WalkJpeg(WordsInGlobal{words.all}, tables, mcu, end_bit, place);
 }
 
-// Shared memory of the kernels that walk.
-struct WalkMemory {
-  JpegCodeTables tables;
-  uint4 staged[kWalkWords / 4];
-};
-
-// The walk of one thread.
-struct ThreadWalk {
-  int starts;              // walks that begin in each piece
-  int piece;               // the one in which this walk begins
-  int number;              // of the walk in its piece; `starts` or more beyond the last piece
-  const uint32_t* begins;  // of all pieces
-  uint32_t begin;          // of `piece`
-  uint32_t end;
-  StagedWords words;
-};
-
-// Assigns a walk to each thread, and copies tables and data of the block's walks to shared memory.
-// __syncthreads() must come before their use. False if the file has no walk for this block.
-__device__ __forceinline__ bool LoadWalks(const JpegBatch& batch, const JpegFileOnDevice& file,
-                                          WalkMemory* memory, ThreadWalk* walk) {
-  walk->starts = min(batch.starts, static_cast<int>(file.mcu.blocks));
-  const int first_index = static_cast<int>(blockIdx.x) * kWalkThreads;
-  if (first_index >= file.pieces * walk->starts) return false;
-  const int index = first_index + static_cast<int>(threadIdx.x);
-  walk->piece = min(index / walk->starts, file.pieces - 1);
-  walk->number = index - walk->piece * walk->starts;
-  walk->begins = file.upload->piece_begins();
-  walk->begin = walk->begins[walk->piece];
-  walk->end = walk->begins[walk->piece + 1];
-  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &memory->tables);
-  walk->words = Stage<kWalkThreads, kWalkWords>(file, walk->begins[first_index / walk->starts],
-                                                memory->staged);
-  return true;
-}
-
 __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
     const __grid_constant__ JpegBatch batch) {
   BeginNextKernel();
-  __shared__ WalkMemory memory;
+  __shared__ JpegCodeTables tables;
+  __shared__ uint32_t staged[kWalkWords + kWalkWords / 16];
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
-  ThreadWalk walk;
-  if (!LoadWalks(batch, file, &memory, &walk)) return;
-  __syncthreads();  // for tables and words
-  if (walk.number >= walk.starts) return;
+  const JpegMcu mcu = InRegister(file.mcu);
+  const int starts = StartsIn(batch, mcu);
+  const int first_index = static_cast<int>(blockIdx.x) * kWalkThreads;
+  if (first_index >= file.pieces * starts) return;
+  const int index = first_index + static_cast<int>(threadIdx.x);
+  const int piece = min(index / starts, file.pieces - 1);
+  const int walk = index - piece * starts;
+  const uint32_t* const begins = BeginsOf(file);
+  const uint32_t begin = begins[piece];
+  const uint32_t end = begins[piece + 1];
+  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
+  const StagedWords words =
+      Stage<kWalkThreads, kWalkWords>(file, begins[first_index / starts], staged);
+  __syncthreads();             // for tables and words
+  if (walk >= starts) return;  // beyond the last piece
 
   const JpegWork work(file.work, file.pieces);
-  const int64_t row = static_cast<int64_t>(walk.piece) * kJpegWalks;
-  if (walk.number == 0) {
+  const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
+  if (index == 0) *work.chunks_followed = 0;
+  if (walk == 0) {
     // Every walk before the first piece of an interval ends; its own first one is the true one.
-    const uint32_t links = IsFirst(walk.begin) ? 0u : 0xFFFFFFFFu;
+    const uint32_t links = IsFirst(begin) ? 0u : 0xFFFFFFFFu;
     auto* const to = reinterpret_cast<uint4*>(work.links + row);
     to[0] = to[1] = make_uint4(links, links, links, links);
-    work.walks[walk.piece] = walk.starts;
+    work.walks[piece] = starts;
   }
   // How an interval ends is seen when it is written.
-  if (IsFirst(walk.end) || (IsFirst(walk.begin) && walk.number != 0)) {
-    work.ends[row + walk.number] = kJpegNoPlace;
+  if (IsFirst(end) || (IsFirst(begin) && walk != 0)) {
+    work.exits[row + walk] = kJpegNoExit;
     return;
   }
-  const JpegMcu mcu = file.mcu;
-  const auto first_block = static_cast<uint32_t>(walk.number * mcu.blocks / walk.starts);
-  JpegPlace place = {BitOf(walk.begin), first_block, 0};
-  const int ended = Walk(walk.words, memory.tables, mcu, BitOf(walk.end), &place);
-  work.ends[row + walk.number] = place.Key();
-  if (IsFirst(walk.begin)) work.sums[row] = ended;
+  JpegPlace place = {BitOf(begin), static_cast<uint32_t>(walk * mcu.blocks / starts)};
+  const int blocks = Walk(words, tables, mcu, BitOf(end), &place);
+  work.exits[row + walk] = ExitOf(place, BitOf(end));
+  if (IsFirst(begin)) work.sums[row] = static_cast<uint16_t>(blocks);
+}
+
+// A walk that has met no other so far.
+struct OpenWalk {
+  JpegPlace place;
+  int32_t piece;   // which it has come to
+  int16_t walk;    // of the piece before
+  int16_t pieces;  // that it has gone on over
+};
+
+// Goes on with a walk over one piece. False if it is not open any more.
+__device__ __forceinline__ bool GoOn(const JpegFileOnDevice& file, const JpegWork& work,
+                                     const JpegCodeTables& tables, int starts, int most_pieces,
+                                     OpenWalk* open) {
+  const uint32_t* const begins = BeginsOf(file);
+  // The last piece of an interval needs no walk.
+  if (open->piece >= file.pieces - 1) return false;
+  const uint32_t begin_of_next = begins[open->piece + 1];
+  if (IsFirst(begin_of_next)) return false;
+  const int64_t row = static_cast<int64_t>(open->piece) * kJpegWalks;
+  const FirstExits exits(work.exits + row, starts);  // loaded before they are needed
+  work.sums[row + open->walk] =
+      static_cast<uint16_t>(WalkJpeg(WordsInGlobal{InRegister(WordsOf(file))}, tables,
+                                     InRegister(file.mcu), BitOf(begin_of_next), &open->place));
+  const JpegExit exit = ExitOf(open->place, BitOf(begin_of_next));
+  const int met = exits.Find(exit, starts);
+  if (met < starts) {
+    work.links[row + open->walk] = static_cast<uint8_t>(met);
+    return false;
+  }
+  const int own = atomicAdd(&work.walks[open->piece], 1);
+  if (own >= kJpegNoWalk) return false;
+  work.links[row + open->walk] = static_cast<uint8_t>(own);
+  work.exits[row + own] = exit;
+  open->walk = static_cast<int16_t>(own);
+  ++open->piece;
+  return ++open->pieces < most_pieces;
 }
 
 __global__ __launch_bounds__(kWalkThreads) void NextWalksKernel(
     const __grid_constant__ JpegBatch batch) {
   BeginNextKernel();
-  __shared__ WalkMemory memory;
+  __shared__ JpegCodeTables tables;
+  // Most walks meet another one soon. Those that are open are on a stack, from which the lanes of a
+  // warp take, so that few have nothing to do.
+  __shared__ OpenWalk stacks[kWalkThreads / kWarpLanes][2 * kWarpLanes];
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
-  ThreadWalk walk;
-  if (!LoadWalks(batch, file, &memory, &walk)) return;
+  const int starts = StartsIn(batch, file.mcu);
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  constexpr int kWarps = kWalkThreads / kWarpLanes;
+  if (static_cast<int>(blockIdx.x) * kWarps * batch.next_pieces >= file.pieces) return;
+  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
   AwaitKernelBefore();
-  __syncthreads();  // for tables and words
-  if (walk.number >= walk.starts) return;
+  __syncthreads();  // for tables
 
   const JpegWork work(file.work, file.pieces);
-  const JpegMcu mcu = file.mcu;
-  const int64_t first_row = static_cast<int64_t>(walk.piece) * kJpegWalks;
-  uint64_t end = work.ends[first_row + walk.number];
-  if (end == kJpegNoPlace) return;
-  // Links lead to the first of equal walks.
-  for (int i = 0; i < walk.number; ++i) {
-    if (work.ends[first_row + i] == end) return;
-  }
-  const int starts = walk.starts;
-  int number = walk.number;  // in the present piece
-  JpegPlace place = JpegPlace::FromKey(end);
-  // The last piece of an interval needs no walk.
-  const int last_piece = min(walk.piece + kMaxNextPieces, file.pieces - 2);
-  for (int piece = walk.piece + 1; piece <= last_piece; ++piece) {
-    const uint32_t begin_of_next = walk.begins[piece + 1];
-    if (IsFirst(begin_of_next)) return;
-    const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
-    // Loaded before they are needed.
-    uint64_t ends[kMostStarts];
-#pragma unroll
-    for (int i = 0; i < kMostStarts; ++i) ends[i] = i < starts ? work.ends[row + i] : kJpegNoPlace;
-    work.sums[row + number] = Walk(walk.words, memory.tables, mcu, BitOf(begin_of_next), &place);
-    end = place.Key();
-    int met = starts;
-#pragma unroll
-    for (int i = kMostStarts - 1; i >= 0; --i) met = ends[i] == end ? i : met;
-    if (met < starts) {
-      work.links[row + number] = static_cast<uint8_t>(met);
-      return;
+  const int first_piece = (static_cast<int>(blockIdx.x) * kWarps + warp) * batch.next_pieces;
+  const int begun_walks = min(batch.next_pieces, file.pieces - first_piece) * starts;
+  const int most_pieces = kMaxNextBytes / batch.piece_bytes;
+  // Walks of a warp that takes each one once go on by themselves.
+  const int most_at_once = batch.next_pieces * starts <= kWarpLanes ? most_pieces : 1;
+  OpenWalk* const stack = stacks[warp];
+  int next_begun = 0;
+  int count = 0;
+  OpenWalk open = {};
+  bool is_open = false;
+  const auto push = [&] {
+    const uint32_t opens = __ballot_sync(kFullWarp, is_open);
+    if (is_open) stack[count + __popc(opens & ((1u << lane) - 1))] = open;
+    count += __popc(opens);
+  };
+  while (true) {
+    push();
+    while (count <= kWarpLanes && next_begun < begun_walks) {
+      const int index = next_begun + lane;
+      next_begun += kWarpLanes;
+      is_open = false;
+      if (index < begun_walks) {
+        const int piece = first_piece + index / starts;
+        const int walk = index % starts;
+        const JpegExit* const row = work.exits + static_cast<int64_t>(piece) * kJpegWalks;
+        const JpegExit exit = row[walk];
+        open = {PlaceOf(exit, BitOf(BeginsOf(file)[piece + 1])), piece + 1,
+                static_cast<int16_t>(walk), 0};
+        // Links lead to the first of equal walks.
+        is_open = exit != kJpegNoExit && FirstExits(row, starts).Find(exit, walk) == walk;
+      }
+      push();
     }
-    const int own = atomicAdd(&work.walks[piece], 1);
-    if (own >= kJpegNoWalk) return;
-    work.links[row + number] = static_cast<uint8_t>(own);
-    work.ends[row + own] = end;
-    number = own;
+    if (count <= 0) return;
+    __syncwarp();  // for the stack
+    is_open = lane < count;
+    if (is_open) open = stack[count - 1 - lane];
+    count = max(count - kWarpLanes, 0);
+    __syncwarp();  // until all have taken theirs
+    for (int i = 0; i < most_at_once && is_open; ++i) {
+      is_open = GoOn(file, work, tables, starts, most_pieces, &open);
+    }
   }
 }
 
@@ -279,12 +379,20 @@ __device__ __forceinline__ Sum SumUpToLane(Sum own, int lane) {
   return own;
 }
 
-// Running sums over many values, of which each of the 1,024 threads of a block has one at a time.
+__device__ __forceinline__ Sum SumBeforeLane(const Sum& up_to, int lane) {
+  const Sum before = {__shfl_up_sync(kFullWarp, up_to.value, 1),
+                      __shfl_up_sync(kFullWarp, up_to.begins, 1)};
+  return lane == 0 ? Sum{0, 0} : before;
+}
+
+// Running sums over many values, of which each thread of a block has one at a time.
+template <int kThreads>
 class BlockSums {
  public:
+  static constexpr int kWarps = kThreads / kWarpLanes;
   // In shared memory.
   struct Memory {
-    Sum of_warp[kWarpLanes];
+    Sum of_warp[kWarps];
   };
 
   // The sum of all values before that of this thread. All threads call it. __syncthreads() must
@@ -296,14 +404,12 @@ class BlockSums {
     if (lane == kWarpLanes - 1) memory->of_warp[warp] = up_to;
     __syncthreads();  // for the sums of all warps
     // Each warp adds up all of them, so that they need not meet again.
-    const Sum warps = SumUpToLane(memory->of_warp[lane], lane);
+    const Sum warps = SumUpToLane(lane < kWarps ? memory->of_warp[lane] : Sum{0, 0}, lane);
     const Sum before_warp = {__shfl_sync(kFullWarp, warps.value, max(warp - 1, 0)),
                              __shfl_sync(kFullWarp, warps.begins, max(warp - 1, 0))};
     const Sum all = {__shfl_sync(kFullWarp, warps.value, kWarpLanes - 1),
                      __shfl_sync(kFullWarp, warps.begins, kWarpLanes - 1)};
-    Sum before = {__shfl_up_sync(kFullWarp, up_to.value, 1),
-                  __shfl_up_sync(kFullWarp, up_to.begins, 1)};
-    if (lane == 0) before = {0, 0};
+    Sum before = SumBeforeLane(up_to, lane);
     if (warp > 0) before = Joined(before_warp, before);
     before = Joined(carried_, before);
     carried_ = Joined(carried_, all);
@@ -314,100 +420,105 @@ class BlockSums {
   Sum carried_ = {0, 0};  // of all calls so far; the same in all threads
 };
 
-// The part of a piece that ResolveKernel can read before it knows the true walks.
-struct PieceLinks {
-  uint4 links[2];
-  uint32_t begin;
-  uint32_t begin_of_next;
-};
-__device__ __forceinline__ PieceLinks LoadLinks(const JpegFileOnDevice& file, const JpegWork& work,
-                                                int piece) {
-  PieceLinks loaded = {};
-  if (piece >= file.pieces) return loaded;
-  const auto* const from =
-      reinterpret_cast<const uint4*>(work.links + static_cast<int64_t>(piece) * kJpegWalks);
-  loaded.links[0] = from[0];
-  loaded.links[1] = from[1];
-  loaded.begin = file.upload->piece_begins()[piece];
-  loaded.begin_of_next = file.upload->piece_begins()[piece + 1];
-  return loaded;
+// Copies a row of `kBytes` to shared memory.
+template <int kBytes>
+__device__ __forceinline__ void CopyRow(const void* from, void* to) {
+#pragma unroll
+  for (int i = 0; i < kBytes / static_cast<int>(sizeof(uint4)); ++i) {
+    static_cast<uint4*>(to)[i] = static_cast<const uint4*>(from)[i];
+  }
 }
 
 __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
     const __grid_constant__ JpegBatch batch) {
-  // A run is the 32 pieces of a warp. At first [piece][walk of the piece before]: the walk of this
-  // piece that it becomes. Then [piece][walk that enters the run]: the walk that enters the piece.
+  // [piece][walk of the piece before], then [chunk][walk before it]: the walk behind it.
   alignas(16) __shared__ uint8_t links[kResolveThreads][kJpegWalks];
-  // [run][walk that enters it]: the walk that leaves it. Then [run][walk that enters the first
-  // run]: the walk that leaves this one.
-  __shared__ uint8_t exits[kResolveWarps][kJpegWalks];
-  __shared__ BlockSums::Memory sums_memory;
-  const JpegFileOnDevice& file = batch.files[blockIdx.x];
+  alignas(16) __shared__ uint16_t sums[kResolveThreads][kJpegWalks];
+  __shared__ JpegRunWalks runs[kJpegChunkRuns];
+  __shared__ BlockSums<kResolveThreads>::Memory sums_memory;
+  __shared__ bool is_last;
+  const JpegFileOnDevice& file = batch.files[blockIdx.y];
   const JpegWork work(file.work, file.pieces);
-  const int interval_blocks = file.upload->interval_blocks;
-  const int all_blocks = file.upload->blocks;
+  const int chunk = static_cast<int>(blockIdx.x);
+  const int chunks = DivUp(file.pieces, kJpegChunkPieces);
+  if (chunk >= chunks) return;
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpLanes;
   const int warp = thread / kWarpLanes;
-  int carried_walk = 0;
-  BlockSums block_sums;
+  const int piece = chunk * kJpegChunkPieces + thread;
+  const bool exists = piece < file.pieces;
+  const uint32_t begin = exists ? BeginsOf(file)[piece] : 0;
+  const uint32_t begin_of_next = exists ? BeginsOf(file)[piece + 1] : 0;
   BeginNextKernel();
   AwaitKernelBefore();
-  PieceLinks next = LoadLinks(file, work, thread);
-  for (int first = 0; first < file.pieces; first += kResolveThreads) {
-    const int count = min(kResolveThreads, file.pieces - first);
-    const int runs = DivUp(count, kWarpLanes);
-    const int piece = first + thread;
-    const uint32_t begin = next.begin;
-    const uint32_t begin_of_next = next.begin_of_next;
-    auto* const to = reinterpret_cast<uint4*>(links[thread]);
-    to[0] = next.links[0];
-    to[1] = next.links[1];
-    next = LoadLinks(file, work, piece + kResolveThreads);
-    __syncwarp();  // for the links of the run, which are this warp's
-    const int run_end = min((warp + 1) * kWarpLanes, count);
-    int walk = lane;
-    for (int i = warp * kWarpLanes; i < run_end; ++i) {
-      const int behind = links[i][walk] & kJpegNoWalk;
-      __syncwarp();  // until all lanes have read what is overwritten
-      links[i][lane] = static_cast<uint8_t>(walk);
-      walk = behind;
-    }
-    exits[warp][lane] = static_cast<uint8_t>(walk);
-    for (int distance = 1; distance < kResolveWarps; distance *= 2) {
-      __syncthreads();  // for the exits
-      if (warp >= distance) walk = exits[warp][exits[warp - distance][lane]];
-      __syncthreads();  // until all have read them
-      exits[warp][lane] = static_cast<uint8_t>(walk);
-    }
-    __syncthreads();  // for the joined exits
-    const int entered = warp == 0 ? carried_walk : exits[warp - 1][carried_walk];
-    carried_walk = exits[runs - 1][carried_walk];
-
+  if (exists) {
     const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
-    Sum own = {0, 0};
-    uint64_t place = kJpegNoPlace;
-    if (thread < count) {
-      walk = IsFirst(begin) ? 0 : links[thread][entered];
-      own.begins = IsFirst(begin) ? 1 : 0;
-      if (IsFirst(begin)) {
-        place = JpegPlace{BitOf(begin), 0, 0}.Key();
-      } else if (walk != kJpegNoWalk) {
-        place = work.ends[row - kJpegWalks + walk];
-      }
-      if (walk != kJpegNoWalk && !IsFirst(begin_of_next)) own.value = work.sums[row + walk];
+    CopyRow<kJpegWalks>(work.links + row, links[thread]);
+    CopyRow<kJpegWalks * sizeof(uint16_t)>(work.sums + row, sums[thread]);
+  }
+  const uint32_t firsts = __ballot_sync(kFullWarp, IsFirst(begin));
+  const uint32_t lasts = __ballot_sync(kFullWarp, IsFirst(begin_of_next));
+  const int run_pieces = __popc(__ballot_sync(kFullWarp, exists));
+  __syncwarp();  // for the rows of the run, which are this warp's
+  int walk = lane;
+  int blocks = 0;
+  for (int i = 0; i < run_pieces; ++i) {
+    const int row = warp * kJpegRunPieces + i;
+    if ((firsts >> i & 1) != 0) walk = blocks = 0;
+    if (walk != kJpegNoWalk && (lasts >> i & 1) == 0) blocks += sums[row][walk];
+    walk = links[row][walk] & kJpegNoWalk;
+  }
+  JpegRunWalks* const run = &runs[warp];
+  run->behind[lane] = static_cast<uint8_t>(walk);
+  run->blocks[lane] = blocks;
+  if (lane == 0) run->intervals = __popc(firsts);
+  __syncwarp();  // for the run
+  constexpr int kRecordWords = sizeof(JpegRunWalks) / sizeof(uint4);
+  if (run_pieces > 0 && lane < kRecordWords) {
+    reinterpret_cast<uint4*>(&work.runs[chunk * kJpegChunkRuns + warp])[lane] =
+        reinterpret_cast<const uint4*>(run)[lane];
+  }
+  __syncthreads();  // for the runs
+  if (warp == 0) {
+    const int run_count =
+        DivUp(min(file.pieces - chunk * kJpegChunkPieces, kJpegChunkPieces), kJpegRunPieces);
+    JpegRunWalks* const whole = &work.chunks[chunk];
+    Sum sum = {0, 0};
+    walk = lane;
+    for (int i = 0; i < run_count; ++i) {
+      sum = Joined(sum, {runs[i].blocks[walk], runs[i].intervals});
+      walk = runs[i].behind[walk];
     }
-    const Sum sum = block_sums.Before(own, &sums_memory);
-    if (thread < count) {
-      const int interval = sum.begins - (IsFirst(begin) ? 0 : 1);
-      JpegEntry entry;
-      entry.place = place;
-      entry.block = interval * interval_blocks + (IsFirst(begin) ? 0 : sum.value);
-      entry.end_block = min((interval + 1) * interval_blocks, all_blocks);
-      work.entries[piece] = entry;
-      if (place == kJpegNoPlace) *file.upload->undecided_there = 1;
+    whole->behind[lane] = static_cast<uint8_t>(walk);
+    whole->blocks[lane] = sum.value;
+    if (lane == 0) whole->intervals = sum.begins;
+    __threadfence();  // before the chunk is counted
+    __syncwarp();     // for all lanes
+    if (lane == 0) {
+      is_last = atomicAdd(work.chunks_followed, 1u) == static_cast<uint32_t>(chunks) - 1;
     }
-    __syncthreads();  // until all have read what the next pieces overwrite
+  }
+  __syncthreads();  // for `is_last`
+  // The block that ends last goes on: from the first chunk to the last.
+  if (!is_last) return;
+  __threadfence();  // after the chunks were counted
+  int carried_walk = 0;
+  BlockSums<kResolveThreads> block_sums;
+  for (int first = 0; first < chunks; first += kResolveThreads) {
+    const int count = min(kResolveThreads, chunks - first);
+    const JpegRunWalks* const own = &work.chunks[first + min(thread, count - 1)];
+    CopyRow<kJpegWalks>(own->behind, links[thread]);
+    __syncthreads();  // for the links of all chunks
+    int entered = 0;
+    for (int i = 0; i < count; ++i) {
+      if (i == thread) entered = carried_walk;
+      carried_walk = links[i][carried_walk];
+    }
+    Sum sum = {0, 0};
+    if (thread < count) sum = {own->blocks[entered], own->intervals};
+    sum = block_sums.Before(sum, &sums_memory);
+    if (thread < count) work.true_walks[first + thread] = {entered, sum.value, sum.begins};
+    __syncthreads();  // until all have read what the next chunks overwrite
   }
 }
 
@@ -419,122 +530,244 @@ struct StrictTables {
   JpegLongCodes long_codes[kJpegTables];
 };
 static_assert(offsetof(JpegCodeTables, runs) == sizeof(StrictTables));
+struct WriteTables {
+  StrictTables strict;
+  uint8_t zigzag[kJpegBlockCoefficients];  // in columns of 8
+};
 
-// Decodes a piece and writes its coefficients. False if the data are damaged. Only long codes take
-// a branch.
-template <typename Words>
-__device__ bool WritePiece(const JpegFileOnDevice& file, const Words& words,
-                           const StrictTables& tables, const uint8_t* zigzag,
-                           const JpegEntry& entry, uint32_t begin_of_next) {
-  constexpr uint32_t kFull = kJpegBlockCoefficients;
-  constexpr JpegCode kNoSymbol = 1 | kFull << 9;
-  const uint32_t block_count = file.mcu.blocks;
-  const uint32_t luma_in_mcu = file.mcu.luma_blocks;
-  const uint32_t pairs = file.mcu.pairs;
-  const uint32_t end_bit = BitOf(begin_of_next);
-  const JpegPlace place = JpegPlace::FromKey(entry.place);
-  uint32_t bit = place.bit;
-  uint32_t block = place.block;
-  uint32_t coefficient = place.coefficient;
-  uint32_t number = 2 * (pairs >> block & 1) + (coefficient != 0 ? 1 : 0);
-  int blocks_left = entry.end_block - entry.block;
-  // The number of the MCU's first block of luma.
-  uint32_t luma = static_cast<uint32_t>(entry.block) / block_count * luma_in_mcu;
-  int16_t* const dcs = JpegWork(file.work, file.pieces).dcs;
+// The coefficients of the blocks that the lanes of a warp are in, and what the warp needs before.
+constexpr int kSlotBytes = 144;  // 128 and some more, so that slots begin in different banks
+union WarpRoom {
+  uint4 slots[kWarpLanes][kSlotBytes / sizeof(uint4)];
+  struct {
+    JpegRunWalks runs[kJpegChunkRuns - 1];
+    uint4 links[kJpegRunPieces][kJpegWalks / sizeof(uint4)];
+  } before;
+};
+
+// What a lane writes: the blocks that begin in its piece.
+struct PieceToWrite {
+  JpegPlace place;
+  int block;        // number of the first one in the file
+  int blocks_left;  // of the restart interval
+  uint32_t end_bit;
+};
+
+// Follows the true walk to each piece of a run, a lane for each. False for a piece whose place is
+// not known.
+__device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const JpegWork& work,
+                                            int first_piece, WarpRoom* room, PieceToWrite* to) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int run = first_piece / kJpegRunPieces;
+  const int chunk = run / kJpegChunkRuns;
+  const int first_run = chunk * kJpegChunkRuns;
+  const int piece = min(first_piece + lane, file.pieces - 1);
+  const uint32_t* const begins = BeginsOf(file);
+  const uint32_t begin = begins[piece];
+  const uint32_t begin_of_next = begins[piece + 1];
+  const bool is_first = IsFirst(begin);
+  const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
+  JpegTrueWalk true_walk = work.true_walks[chunk];
+  CopyRow<kJpegWalks>(work.links + row, room->before.links[lane]);
+  constexpr int kRecordWords = sizeof(JpegRunWalks) / sizeof(uint4);
+  for (int i = lane; i < (run - first_run) * kRecordWords; i += kWarpLanes) {
+    reinterpret_cast<uint4*>(room->before.runs)[i] =
+        reinterpret_cast<const uint4*>(work.runs + first_run)[i];
+  }
+  const uint32_t firsts = __ballot_sync(kFullWarp, is_first);
+  __syncwarp();  // for links and runs
+  Sum sum = {true_walk.blocks, true_walk.intervals};
+  int walk = true_walk.walk;
+  for (int i = 0; i < run - first_run; ++i) {
+    sum = Joined(sum, {room->before.runs[i].blocks[walk], room->before.runs[i].intervals});
+    walk = room->before.runs[i].behind[walk];
+  }
+  int entered = 0;
+  for (int i = 0; i < kJpegRunPieces; ++i) {
+    if ((firsts >> i & 1) != 0) walk = 0;
+    if (i == lane) entered = walk;
+    walk = reinterpret_cast<const uint8_t*>(room->before.links[i])[walk] & kJpegNoWalk;
+  }
+  const bool is_known = entered != kJpegNoWalk;
+  Sum own = {0, is_first ? 1 : 0};
+  if (is_known && !IsFirst(begin_of_next)) own.value = work.sums[row + entered];
+  sum = Joined(sum, SumBeforeLane(SumUpToLane(own, lane), lane));
+  to->place = {BitOf(begin), 0};
+  if (!is_first && is_known) {
+    to->place = PlaceOf(work.exits[row - kJpegWalks + entered], BitOf(begin));
+  }
+  const int interval_blocks = file.upload->interval_blocks;
+  const int interval = sum.begins - (is_first ? 0 : 1);
+  to->block = interval * interval_blocks + (is_first ? 0 : sum.value);
+  to->blocks_left = min((interval + 1) * interval_blocks, file.upload->blocks) - to->block;
+  to->end_bit = BitOf(begin_of_next);
+  __syncwarp();  // until all have read what slots overwrite
+  return is_known;
+}
+
+// Writes the coefficients of the lanes that have a whole block, to block `target` each, and clears
+// their slots.
+__device__ __forceinline__ void WriteSlots(uint32_t writers, int target, WarpRoom* room,
+                                           int2 (&queue)[kWarpLanes], int16_t* coefficients,
+                                           int16_t* dcs) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  if ((writers >> lane & 1) != 0) {
+    queue[__popc(writers & ((1u << lane) - 1))] = {lane, target};
+    dcs[target] = *reinterpret_cast<const int16_t*>(room->slots[lane]);
+  }
+  __syncwarp();  // for the queue and the slots
+  const int count = __popc(writers);
+#pragma unroll 1
+  for (int i = lane / kLanesOfSlot; i < count; i += kFullSlots) {
+    const int2 writer = queue[i];
+    const int part = lane % kLanesOfSlot;
+    uint4* const slot = &room->slots[writer.x][part];
+    reinterpret_cast<uint4*>(coefficients)[static_cast<int64_t>(writer.y) * kLanesOfSlot + part] =
+        *slot;
+    *slot = make_uint4(0, 0, 0, 0);
+  }
+  __syncwarp();  // for the cleared slots, and until all have read the queue
+}
+
+// The blocks of an MCU from one on, two bits each from the lowest on, below a bit that is set: its
+// pair of tables, and whether it is luma.
+__device__ __forceinline__ uint32_t WholeMcu(const JpegMcu& mcu) {
+  uint32_t whole = 1u << (2 * mcu.blocks);
+  for (uint32_t i = 0; i < mcu.blocks; ++i) {
+    whole |= ((mcu.pairs >> i & 1u) | (i < mcu.luma_blocks ? 2u : 0u)) << (2 * i);
+  }
+  return whole;
+}
+
+// Decodes the blocks of a run of pieces and writes their coefficients. False in the lane whose data
+// are damaged. All lanes of the warp take part; those with no blocks left have nothing to write.
+__device__ bool WritePieces(const JpegFileOnDevice& file, const WriteTables& tables,
+                            const PieceToWrite& piece, int piece_number, WarpRoom* room,
+                            int2 (&queue)[kWarpLanes]) {
+  constexpr uint32_t kWhole = kJpegBlockCoefficients;
+  // A lane decodes, or its slot has the coefficients of block `target`, or it is done.
+  constexpr uint32_t kDecodes = 0;
+  constexpr uint32_t kIsFull = 1;
+  constexpr uint32_t kIsDone = 2;
+  const uint32_t whole_mcu = InRegister(WholeMcu(file.mcu));
+  int16_t* const dcs = InRegister(JpegWork(file.work, file.pieces).dcs);
+  auto* const slot =
+      reinterpret_cast<int16_t*>(room->slots[static_cast<int>(threadIdx.x) % kWarpLanes]);
+  const uint32_t end_bit = piece.end_bit;
+  int blocks_left = piece.blocks_left;
+  uint32_t rest_of_mcu = whole_mcu >> (2 * piece.place.block);
+  // The number of the block of luma that is this one or comes next.
+  int target = piece.block / file.mcu.blocks * file.mcu.luma_blocks +
+               min(piece.place.block, static_cast<uint32_t>(file.mcu.luma_blocks));
+  uint32_t coefficient = 0;
+  uint32_t number = 2 * (rest_of_mcu & 1);
   bool bad = false;
-  JpegBits<Words> bits(words, bit);
-  while (bit < end_bit && blocks_left > 0) {
-    const uint32_t window = bits.Window();
-    JpegCode code = tables.short_codes[number][window >> (32 - kJpegShortCodeBits)];
-    if (code == 0) {
-      code = tables.long_codes[number].At(window);
-      bad = bad || code == 0;
-      code = code == 0 ? kNoSymbol : code;
+  uint32_t state = blocks_left > 0 && piece.place.bit < end_bit ? kDecodes : kIsDone;
+  JpegBits<WordsInGlobal> bits(WordsInGlobal{InRegister(WordsOf(file))}, piece.place.bit);
+  while (true) {
+#pragma unroll
+    for (int i = 0; i < kSymbolsPerVote; ++i) {
+      if (state != kDecodes) break;
+      const uint32_t window = bits.Window();
+      const JpegCode code = tables.strict.short_codes[number][window >> (32 - kJpegShortCodeBits)];
+      uint32_t length = JpegCodeLength(code);
+      uint32_t size = JpegCodeSize(code);
+      coefficient += JpegCodeAdvance(code);
+      // A block that is full needs no other look.
+      if ((coefficient & kJpegPathDoubt) != 0 && coefficient != kWhole) {
+        const JpegCode found =
+            coefficient >= kJpegPathUnknown ? tables.strict.long_codes[number].At(window) : 0;
+        coefficient += (found >> 8 & 255) - JpegCodeAdvance(code);
+        bad = found == 0 || (coefficient > kWhole && coefficient < kJpegPathEnd);
+        length = found >> 16;
+        size = bad ? 0 : JpegCodeSize(found);
+      }
+      // From here on without branches.
+      const bool is_luma = (rest_of_mcu & 2) != 0;
+      const auto value = static_cast<int16_t>(JpegShortValue(window << length, size));
+      const uint32_t place = tables.zigzag[(coefficient - 1) % kWhole];
+      if (is_luma && size != 0) slot[place] = value;
+      bits.Skip(length + size);
+      const bool ended = coefficient >= kWhole;
+      const uint32_t next_in_mcu = rest_of_mcu >> 2;
+      coefficient = ended ? 0 : coefficient;
+      blocks_left -= ended ? 1 : 0;
+      rest_of_mcu = ended ? (next_in_mcu == 1 ? whole_mcu : next_in_mcu) : rest_of_mcu;
+      number = 2 * (rest_of_mcu & 1) + (ended ? 0 : 1);
+      const bool last = blocks_left == 0 || bits.bit() >= end_bit;
+      state = (ended && is_luma ? kIsFull : 0) | (bad || (ended && last) ? kIsDone : 0);
     }
-    const uint32_t length = JpegCodeLength(code);
-    const uint32_t size = JpegCodeSize(code);
-    const uint32_t advance = JpegCodeAdvance(code);
-    const auto value = static_cast<int16_t>(JpegShortValue(window << (length - size), size));
-    bits.Skip(length);
-    bit += length;
-    const bool is_luma = block < luma_in_mcu;
-    const bool is_dc = coefficient == 0;
-    coefficient += advance;
-    const uint32_t in_block = zigzag[(coefficient - 1) & (kFull - 1)];
-    if (is_luma && is_dc) dcs[luma + block] = value;
-    if (is_luma && !is_dc && size != 0)
-      file.coefficients[(luma + block) * kFull + in_block] = value;
-    const bool ended = coefficient >= kFull;
-    // A block ends where it is full, or where its end is read.
-    bad = bad || (coefficient > kFull && advance != kFull);
-    blocks_left -= ended ? 1 : 0;
-    coefficient = ended ? 0 : coefficient;
-    const bool mcu_ended = ended && block + 1 == block_count;
-    block = mcu_ended ? 0 : block + (ended ? 1 : 0);
-    luma += mcu_ended ? luma_in_mcu : 0;
-    number = 2 * (pairs >> block & 1) + (ended ? 0 : 1);
+    const uint32_t full = __ballot_sync(kFullWarp, (state & kIsFull) != 0);
+    const bool all_wait = __ballot_sync(kFullWarp, state == kDecodes) == 0;
+    if (all_wait && full == 0) break;
+    if (!all_wait && __popc(full) < kFullSlots) continue;
+    WriteSlots(full, target, room, queue, file.coefficients, dcs);
+    target += (state & kIsFull) != 0 ? 1 : 0;
+    state &= ~kIsFull;
   }
   if (bad) return false;
   // An interval ends in its last piece, with less than a byte left.
-  if (blocks_left > 0) return !IsFirst(begin_of_next);
-  return IsFirst(begin_of_next) && bit <= end_bit && end_bit - bit < 8;
+  const uint32_t* next = BeginsOf(file) + piece_number + 1;
+  if (blocks_left > 0) return !IsFirst(*next);
+  while (!IsFirst(*next) && BitOf(*next) < bits.bit()) ++next;
+  return IsFirst(*next) && bits.bit() <= BitOf(*next) && BitOf(*next) - bits.bit() < 8;
 }
 
 __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
     const __grid_constant__ JpegBatch batch) {
   BeginNextKernel();
-  __shared__ StrictTables tables;
-  __shared__ uint4 staged[kWriteWords / 4];
-  __shared__ uint8_t zigzag[kJpegBlockCoefficients];
+  __shared__ WriteTables tables;
+  __shared__ WarpRoom rooms[kWriteThreads / kWarpLanes];
+  __shared__ int2 queues[kWriteThreads / kWarpLanes][kWarpLanes];
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
-  const int first_piece = static_cast<int>(blockIdx.x) * kWriteThreads;
-  if (first_piece >= file.pieces) return;
-  const int piece = min(first_piece + static_cast<int>(threadIdx.x), file.pieces - 1);
-  const uint32_t* const begins = file.upload->piece_begins();
-  const uint32_t begin_of_next = begins[piece + 1];
-  static_assert(kWriteThreads == kJpegBlockCoefficients);
-  zigzag[threadIdx.x] = kZigzag.place[threadIdx.x];
-  LoadTables<kWriteThreads, sizeof(StrictTables)>(*file.upload, &tables);
-  const StagedWords words = Stage<kWriteThreads, kWriteWords>(file, begins[first_piece], staged);
+  const int first_of_block = static_cast<int>(blockIdx.x) * kWriteThreads;
+  if (first_of_block >= file.pieces) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int warp = thread / kWarpLanes;
+  const int piece = first_of_block + thread;
+  if (thread < kJpegBlockCoefficients) {
+    const int place = kZigzag.place[thread];
+    tables.zigzag[thread] = static_cast<uint8_t>(place % 8 * 8 + place / 8);
+  }
+  LoadTables<kWriteThreads, sizeof(StrictTables)>(*file.upload, &tables.strict);
   AwaitKernelBefore();
-  __syncthreads();  // for zigzag, tables and words
-  const JpegEntry entry = JpegWork(file.work, file.pieces).entries[piece];
-  if (first_piece + static_cast<int>(threadIdx.x) >= file.pieces) return;
-  // Behind the last block of the interval. The piece in which that ended has seen that more data
+  __syncthreads();  // for the tables
+  if (first_of_block + warp * kWarpLanes >= file.pieces) return;
+  WarpRoom* const room = &rooms[warp];
+  PieceToWrite to_write;
+  const bool is_known = EnterPieces(file, JpegWork(file.work, file.pieces),
+                                    first_of_block + warp * kWarpLanes, room, &to_write);
+  for (uint4& part : room->slots[thread % kWarpLanes]) part = make_uint4(0, 0, 0, 0);
+  // No blocks are left beyond the last one: the piece in which that ended has seen that more data
   // follow.
-  if (entry.place == kJpegNoPlace || entry.block >= entry.end_block) return;
+  const bool exists = piece < file.pieces && is_known && to_write.blocks_left > 0;
+  if (!exists) to_write.blocks_left = 0;
   const bool good =
-      words.HasUpTo(BitOf(begin_of_next))
-          ? WritePiece(file, WordsInShared{words.staged, words.first}, tables, zigzag, entry,
-                       begin_of_next)
-          : WritePiece(file, WordsInGlobal{words.all}, tables, zigzag, entry, begin_of_next);
-  if (!good) *file.upload->undecided_there = 1;
+      WritePieces(file, tables, to_write, min(piece, file.pieces - 1), room, queues[warp]);
+  if (piece < file.pieces && (!is_known || (exists && !good))) *file.upload->undecided_there = 1;
 }
 
-__global__ __launch_bounds__(kDcThreads) void DcKernel(const __grid_constant__ JpegBatch batch) {
-  __shared__ BlockSums::Memory sums_memory[2];  // in turns
-  const JpegFileOnDevice& file = batch.files[blockIdx.x];
-  const int luma_blocks = file.upload->luma_blocks;
-  const int interval = file.upload->interval_blocks / file.mcu.blocks * file.mcu.luma_blocks;
-  const JpegWork work(file.work, file.pieces);
-  BeginNextKernel();
-  AwaitKernelBefore();
-  BlockSums block_sums;
+// Adds up the DC differences of a file, anew in each restart interval. False if a sum has no room.
+template <bool kRestarts>
+__device__ bool AddDcs(int16_t* dcs, int luma_blocks, int interval) {
+  __shared__ BlockSums<kDcThreads>::Memory sums_memory[2];  // in turns
+  BlockSums<kDcThreads> block_sums;
   int turn = 0;
+  bool fits = true;
   for (int begin = 0; begin < luma_blocks; begin += kDcThreads * kDcsPerThread) {
     const int first = begin + static_cast<int>(threadIdx.x) * kDcsPerThread;
     int16_t values[kDcsPerThread] = {};
     const int count = min(luma_blocks - first, kDcsPerThread);  // may be negative
-    int until_new = interval;  // blocks before the next interval, from `first` on
     if (count > 0) {
-      *reinterpret_cast<uint4*>(values) = *reinterpret_cast<const uint4*>(work.dcs + first);
-      until_new = (interval - first % interval) % interval;
+      *reinterpret_cast<uint4*>(values) = *reinterpret_cast<const uint4*>(dcs + first);
     }
+    // Blocks before the next interval, from `first` on.
+    const int until_new = kRestarts ? (interval - first % interval) % interval : 0;
     Sum own = {0, 0};
     int next = until_new;
 #pragma unroll
     for (int i = 0; i < kDcsPerThread; ++i) {
-      if (i == next) {
+      if (kRestarts && i == next) {
         own = {0, own.begins + 1};
         next += interval;
       }
@@ -542,11 +775,10 @@ __global__ __launch_bounds__(kDcThreads) void DcKernel(const __grid_constant__ J
     }
     int value = block_sums.Before(own, &sums_memory[turn]).value;
     turn = 1 - turn;
-    bool fits = true;
     next = until_new;
 #pragma unroll
     for (int i = 0; i < kDcsPerThread; ++i) {
-      if (i == next) {
+      if (kRestarts && i == next) {
         value = 0;
         next += interval;
       }
@@ -555,9 +787,21 @@ __global__ __launch_bounds__(kDcThreads) void DcKernel(const __grid_constant__ J
       fits = fits && values[i] == value;
     }
     if (count <= 0) continue;
-    *reinterpret_cast<uint4*>(work.dcs + first) = *reinterpret_cast<const uint4*>(values);
-    if (!fits) *file.upload->undecided_there = 1;
+    *reinterpret_cast<uint4*>(dcs + first) = *reinterpret_cast<const uint4*>(values);
   }
+  return fits;
+}
+
+__global__ __launch_bounds__(kDcThreads) void DcKernel(const __grid_constant__ JpegBatch batch) {
+  const JpegFileOnDevice& file = batch.files[blockIdx.x];
+  const int luma_blocks = file.upload->luma_blocks;
+  const int interval = file.upload->interval_blocks / file.mcu.blocks * file.mcu.luma_blocks;
+  int16_t* const dcs = JpegWork(file.work, file.pieces).dcs;
+  BeginNextKernel();
+  AwaitKernelBefore();
+  const bool fits = interval < luma_blocks ? AddDcs<true>(dcs, luma_blocks, interval)
+                                           : AddDcs<false>(dcs, luma_blocks, interval);
+  if (!fits) *file.upload->undecided_there = 1;
 }
 
 // Eight numbers of 16 bits, in one load or store.
@@ -569,12 +813,13 @@ union Eight {
 
 __global__ __launch_bounds__(kIdctThreads) void IdctKernel(
     const __grid_constant__ JpegBatch batch) {
-  // Coefficients, then numbers between the passes. Rows of 9 numbers spread columns over banks.
-  __shared__ int16_t numbers_of[kIdctBlocks][8][9];
+  // Numbers between the passes. A column more than there is, so that all lanes of a warp use
+  // different banks.
+  __shared__ int32_t numbers_of[kIdctBlocks][8][9];
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
   const JpegUpload& upload = *file.upload;
   const int block_here = static_cast<int>(threadIdx.x) / 8;
-  const int line = static_cast<int>(threadIdx.x) % 8;  // a row, a column, and a row again
+  const int line = static_cast<int>(threadIdx.x) % 8;  // a column, then a row
   const int block = static_cast<int>(blockIdx.x) * kIdctBlocks + block_here;
   const bool exists = block < upload.luma_blocks;
   const int mcus_across = upload.mcus_across;
@@ -584,39 +829,31 @@ __global__ __launch_bounds__(kIdctThreads) void IdctKernel(
   const int height_px = upload.height_px;
   uint8_t* const image = upload.image;
   const int64_t pitch_bytes = upload.pitch_bytes;
-  int16_t(&here)[8][9] = numbers_of[block_here];
-  AwaitKernelBefore();
-  bool decided = true;
-  if (exists) {
-    Eight* const from = reinterpret_cast<Eight*>(file.coefficients + static_cast<int64_t>(block) *
-                                                                         kJpegBlockCoefficients);
-    Eight coefficients;
-    coefficients.all = from[line].all;
-    Eight quantisers;
-    quantisers.all = reinterpret_cast<const uint4*>(upload.quantisers)[line];
-    if (line == 0) coefficients.number[0] = JpegWork(file.work, file.pieces).dcs[block];
-    from[line].all = make_uint4(0, 0, 0, 0);
-#pragma unroll
-    for (int x = 0; x < 8; ++x) {
-      const int32_t number = int32_t{coefficients.number[x]} * quantisers.unsigned_number[x];
-      decided = decided && number <= kIdctMaxInput && number >= -kIdctMaxInput;
-      here[line][x] = static_cast<int16_t>(number);
-    }
-  }
-  __syncwarp();  // for the rows of the block, which are this warp's
+  Eight quantisers;
+  quantisers.all = reinterpret_cast<const uint4*>(upload.quantisers)[line];
+  int32_t(&here)[8][9] = numbers_of[block_here];
   int32_t numbers[8];
+  AwaitKernelBefore();
   if (exists) {
+    Eight coefficients;
+    coefficients.all = reinterpret_cast<const uint4*>(
+        file.coefficients)[static_cast<int64_t>(block) * (kJpegBlockCoefficients / 8) + line];
+    if (line == 0) coefficients.number[0] = JpegWork(file.work, file.pieces).dcs[block];
+    bool decided = true;
 #pragma unroll
-    for (int y = 0; y < 8; ++y) numbers[y] = here[y][line];
+    for (int y = 0; y < 8; ++y) {
+      numbers[y] = int32_t{coefficients.number[y]} * quantisers.unsigned_number[y];
+      decided = decided && numbers[y] <= kIdctMaxInput && numbers[y] >= -kIdctMaxInput;
+    }
     IdctPass(numbers, 1, kIdctColumnShift);
 #pragma unroll
     for (int y = 0; y < 8; ++y) {
       decided = decided && numbers[y] <= kIdctMaxInput && numbers[y] >= -kIdctMaxInput;
-      here[y][line] = static_cast<int16_t>(numbers[y]);
+      here[y][line] = numbers[y];
     }
     if (!decided) *upload.undecided_there = 1;
   }
-  __syncwarp();  // for the columns of the block
+  __syncwarp();  // for the columns of the block, which are this warp's
   const int luma_in_mcu = luma_across * luma_down;
   const int mcu = block / luma_in_mcu;
   const int in_mcu = block - mcu * luma_in_mcu;
@@ -637,6 +874,12 @@ __global__ __launch_bounds__(kIdctThreads) void IdctKernel(
 }
 
 }  // namespace
+
+int JpegNextPiecesFor(const JpegBatch& batch) {
+  constexpr int64_t kBusyWarps = 2112;  // of an H100: 16 for each multiprocessor
+  return static_cast<int>(
+      Clamp<int64_t>(batch.all_pieces / kBusyWarps, kWarpLanes / batch.starts, kMostNextPieces));
+}
 
 int JpegStartsFor(const JpegBatch& batch) {
   constexpr int64_t kBusyWalks = 65'536;  // of an H100
@@ -671,10 +914,13 @@ absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream) {
   const int walks = batch.pieces * batch.starts;
   FirstWalksKernel<<<grid(walks, kWalkThreads), kWalkThreads, 0, stream>>>(batch);
   ORBSERVE_RETURN_IF_ERROR(CheckLaunch("FirstWalksKernel"));
-  ORBSERVE_RETURN_IF_ERROR(LaunchNext(NextWalksKernel, "NextWalksKernel", grid(walks, kWalkThreads),
-                                      kWalkThreads, batch, stream));
-  ORBSERVE_RETURN_IF_ERROR(LaunchNext(ResolveKernel, "ResolveKernel", dim3(batch.count),
-                                      kResolveThreads, batch, stream));
+  ORBSERVE_RETURN_IF_ERROR(
+      LaunchNext(NextWalksKernel, "NextWalksKernel",
+                 grid(batch.pieces, batch.next_pieces * kWalkThreads / kWarpLanes), kWalkThreads,
+                 batch, stream));
+  ORBSERVE_RETURN_IF_ERROR(LaunchNext(ResolveKernel, "ResolveKernel",
+                                      grid(batch.pieces, kJpegChunkPieces), kResolveThreads, batch,
+                                      stream));
   ORBSERVE_RETURN_IF_ERROR(LaunchNext(WriteKernel, "WriteKernel", grid(batch.pieces, kWriteThreads),
                                       kWriteThreads, batch, stream));
   ORBSERVE_RETURN_IF_ERROR(

@@ -16,24 +16,50 @@
 
 namespace orbserve::gpu {
 
+// Pieces of a run, whose walks one warp follows, and runs of a chunk, which one thread block does.
+inline constexpr int kJpegRunPieces = 32;
+inline constexpr int kJpegChunkRuns = 8;
+inline constexpr int kJpegChunkPieces = kJpegRunPieces * kJpegChunkRuns;
+
+// What becomes, over a run or chunk, of each walk that enters it.
+struct alignas(16) JpegRunWalks {
+  uint8_t behind[kJpegWalks];  // the walk that leaves
+  int32_t blocks[kJpegWalks];  // that begin here, or in the last restart interval that begins here
+  int32_t intervals;           // restart intervals that begin here
+};
+// The true walk that enters a chunk.
+struct alignas(16) JpegTrueWalk {
+  int32_t walk;       // kJpegNoWalk where it is not known
+  int32_t blocks;     // since the restart interval began
+  int32_t intervals;  // that have begun
+};
+
 // Working memory of one file, which the kernels hand to each other.
 struct JpegWork {
-  uint64_t* ends;      // [piece][walk]: JpegPlace::Key() at the end of the piece
-  int32_t* sums;       // [piece][walk of the piece before]: blocks that end in the piece
-  JpegEntry* entries;  // [piece]
-  uint8_t* links;      // [piece][walk of the piece before]: the walk that it becomes
-  int32_t* walks;      // [piece]: walks so far
-  int16_t* dcs;        // [block of luma]: DC difference, then value
+  JpegExit* exits;            // [piece][walk]
+  uint16_t* sums;             // [piece][walk of the piece before]: blocks that begin in the piece
+  uint8_t* links;             // [piece][walk of the piece before]: the walk that it becomes
+  JpegRunWalks* runs;         // [run]
+  JpegRunWalks* chunks;       // [chunk]
+  JpegTrueWalk* true_walks;   // [chunk]: before it
+  int32_t* walks;             // [piece]: walks so far
+  uint32_t* chunks_followed;  // one number
+  int16_t* dcs;               // [block of luma]: DC difference, then value
 
   // `memory`: of Bytes(), aligned to 16 bytes.
   ORBSERVE_HOST_DEVICE JpegWork(uint8_t* memory, int pieces) {
     const auto count = static_cast<size_t>(pieces);
-    ends = reinterpret_cast<uint64_t*>(memory);
-    sums = reinterpret_cast<int32_t*>(ends + count * kJpegWalks);
-    entries = reinterpret_cast<JpegEntry*>(sums + count * kJpegWalks);
-    links = reinterpret_cast<uint8_t*>(entries + count);
-    walks = reinterpret_cast<int32_t*>(links + count * kJpegWalks);
-    dcs = reinterpret_cast<int16_t*>(walks + RoundUp<size_t>(count, 4));
+    const size_t run_count = DivUp<size_t>(count, kJpegRunPieces);
+    const size_t chunk_count = DivUp<size_t>(count, kJpegChunkPieces);
+    exits = reinterpret_cast<JpegExit*>(memory);
+    sums = exits + count * kJpegWalks;
+    links = reinterpret_cast<uint8_t*>(sums + count * kJpegWalks);
+    runs = reinterpret_cast<JpegRunWalks*>(links + count * kJpegWalks);
+    chunks = runs + run_count;
+    true_walks = reinterpret_cast<JpegTrueWalk*>(chunks + chunk_count);
+    walks = reinterpret_cast<int32_t*>(true_walks + chunk_count);
+    chunks_followed = reinterpret_cast<uint32_t*>(walks + count);
+    dcs = reinterpret_cast<int16_t*>(walks + RoundUp<size_t>(count + 1, 4));
   }
   // With some more than all arrays have, as eight DC values are read at a time.
   static size_t Bytes(int pieces, int luma_blocks) {
@@ -45,9 +71,10 @@ struct JpegWork {
 struct JpegFileOnDevice {
   const JpegUpload* upload;
   uint8_t* work;          // of a JpegWork
-  int16_t* coefficients;  // [block of luma][64], zero before and after; DC values are elsewhere
+  int16_t* coefficients;  // [block of luma][64], in columns; DC values are elsewhere
   int32_t pieces;
   JpegMcu mcu;
+  int32_t begins_offset;  // of the pieces, from `upload` on, in words of 32 bits
   int32_t words_offset;
   uint32_t word_count;
 };
@@ -56,7 +83,9 @@ struct JpegFileOnDevice {
 struct JpegBatch {
   JpegFileOnDevice files[FramesOfClass(kBatchClasses - 1)];
   int count = 0;
-  int starts = 0;  // walks that begin in a piece, at most
+  int starts = 0;       // walks that begin in a piece, at most
+  int next_pieces = 0;  // pieces whose walks one warp goes on with
+  int piece_bytes = 0;
   // Each kernel loads what it can while the one before it ends; needs code for compute capability
   // 9.0.
   bool overlaps = false;
@@ -71,6 +100,8 @@ static_assert(sizeof(JpegBatch) <= 4096);  // of arguments of a kernel
 // chain of walks short, which is best for few files. Two are less work, which is best for many
 // files that keep the device busy.
 int JpegStartsFor(const JpegBatch& batch);
+// Many pieces for a warp leave fewer of its lanes idle, and fewer warps for the device.
+int JpegNextPiecesFor(const JpegBatch& batch);
 
 // Decodes all files to their images. A file that it cannot decode, or that is damaged, sets its
 // `undecided`; its image is unspecified then. Six launches.

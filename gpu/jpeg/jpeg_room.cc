@@ -13,15 +13,22 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr size_t kRoomAlignment = 256;
-constexpr int kMostOverlapping = 4;  // files of a batch whose kernels overlap
+// Files of a batch whose kernels overlap, and of one that is cut into short pieces.
+constexpr int kMostOverlapping = 4;
+constexpr size_t kMostWithShortPieces = 2;
+
+bool HasShortPieces(absl::Span<const JpegDecoding> files) {
+  return files.size() <= kMostWithShortPieces;
+}
 
 // The upload of a file comes first, then what the kernels work with.
 size_t WorkOffset(const JpegDecoding& file) {
   return RoundUp(static_cast<size_t>(file.upload->bytes), kRoomAlignment);
 }
-size_t Bytes(const JpegDecoding& file) {
+size_t Bytes(const JpegDecoding& file, bool short_pieces) {
+  const int pieces = short_pieces ? file.upload->short_pieces : file.upload->pieces;
   return WorkOffset(file) +
-         RoundUp(JpegWork::Bytes(file.upload->pieces, file.upload->luma_blocks), kRoomAlignment);
+         RoundUp(JpegWork::Bytes(pieces, file.upload->luma_blocks), kRoomAlignment);
 }
 size_t CoefficientBytes(const JpegUpload& file) {
   return static_cast<size_t>(file.luma_blocks) * kJpegBlockCoefficients * sizeof(int16_t);
@@ -48,7 +55,7 @@ absl::Status JpegRoom::Prepare(absl::Span<const JpegDecoding> files, cudaStream_
   size_t work_bytes = 0;
   size_t coefficient_bytes = 0;
   for (const JpegDecoding& file : files) {
-    work_bytes += Bytes(file);
+    work_bytes += Bytes(file, HasShortPieces(files));
     coefficient_bytes += CoefficientBytes(*file.upload);
   }
   ORBSERVE_RETURN_IF_ERROR(Ensure(&work_, work_bytes, stream));
@@ -61,6 +68,8 @@ absl::Status JpegRoom::Upload(absl::Span<const JpegDecoding> files, cudaStream_t
   batch.pieces = 0;
   batch.luma_blocks = 0;
   batch.all_pieces = 0;
+  const bool short_pieces = HasShortPieces(files);
+  batch.piece_bytes = short_pieces ? kJpegShortPieceBytes : kJpegPieceBytes;
   uint8_t* there = work_.data();
   uint8_t* coefficients = coefficients_.data();
   for (const JpegDecoding& file : files) {
@@ -75,21 +84,25 @@ absl::Status JpegRoom::Upload(absl::Span<const JpegDecoding> files, cudaStream_t
     on_device.upload = reinterpret_cast<const JpegUpload*>(there);
     on_device.work = there + WorkOffset(file);
     on_device.coefficients = reinterpret_cast<int16_t*>(coefficients);
-    on_device.pieces = upload.pieces;
+    on_device.pieces = short_pieces ? upload.short_pieces : upload.pieces;
+    on_device.begins_offset = short_pieces
+                                  ? upload.short_begins_offset
+                                  : static_cast<int32_t>(sizeof(JpegUpload) / sizeof(uint32_t));
     on_device.mcu = upload.mcu;
     on_device.words_offset = upload.words_offset;
     on_device.word_count =
         static_cast<uint32_t>(static_cast<size_t>(file.upload->bytes) / sizeof(uint32_t)) -
         static_cast<uint32_t>(upload.words_offset);
-    batch.pieces = std::max(batch.pieces, upload.pieces);
+    batch.pieces = std::max(batch.pieces, on_device.pieces);
     batch.luma_blocks = std::max(batch.luma_blocks, upload.luma_blocks);
-    batch.all_pieces += upload.pieces;
-    there += Bytes(file);
+    batch.all_pieces += on_device.pieces;
+    there += Bytes(file, short_pieces);
     coefficients += CoefficientBytes(upload);
   }
   // In a large batch, blocks that only wait for data would take room from those that could run.
   batch.overlaps = may_overlap_ && batch.count <= kMostOverlapping;
   batch.starts = starts_ > 0 ? starts_ : JpegStartsFor(batch);
+  batch.next_pieces = JpegNextPiecesFor(batch);
   return absl::OkStatus();
 }
 

@@ -55,7 +55,7 @@ class JpegRoom {
   int starts_ = 0;
   JpegBatch batch_;
   DeviceBuffer work_;
-  DeviceBuffer coefficients_;  // zero between batches
+  DeviceBuffer coefficients_;
 };
 
 }  // namespace orbserve::gpu

@@ -21,12 +21,11 @@ using Next = JpegScanReader::Next;
 // Walks number bits with 32 bits, one of which marks pieces.
 constexpr size_t kMaxBytes = size_t{1} << 27;
 constexpr size_t kCopySlack = 32;  // CopyJpegBytes() writes so far beyond the end
-constexpr size_t kReadAhead = 48;  // kernels read so far beyond the end, at most
+// Kernels read so far beyond the end, at most: a block that begins there, and words ahead of it.
+constexpr size_t kReadAhead = RoundUp<size_t>(kJpegMaxBlockBits / 8 + 8 * sizeof(uint32_t), 16);
 
-// Tables number 2 * pair and the next one.
 void BuildPair(const JpegBlockKind& block, int pair, JpegCodeTables* tables) {
-  BuildJpegCodeTable(*block.dc, 2 * pair, tables);
-  BuildJpegCodeTable(*block.ac, 2 * pair + 1, tables);
+  BuildJpegCodeTables(*block.dc, *block.ac, pair, tables);
 }
 
 // The standard tables, which nearly all files have, made once. The blocks must have them.
@@ -72,9 +71,11 @@ bool WriteMcu(const JpegScan& scan, JpegUpload* upload) {
 // The entropy-coded bytes of a scan, without stuffing, and the places of its pieces.
 class PieceWriter {
  public:
-  PieceWriter(const JpegScan& scan, uint32_t* begins, absl::Span<uint8_t> room)
+  PieceWriter(const JpegScan& scan, uint32_t* begins, uint32_t* short_begins,
+              absl::Span<uint8_t> room)
       : scan_(scan),
         begins_(begins),
+        short_begins_(short_begins),
         room_(room),
         from_(scan.bytes.data()),
         from_end_(from_ + scan.bytes.size()) {}
@@ -92,11 +93,13 @@ class PieceWriter {
       if (!CopyJpegBytes(&from_, from_end_, &to, to_end)) return false;
       const auto end = static_cast<size_t>(to - room_.data());
       if (end == begin) return false;
-      AddPieces(begin, end);
+      AddPieces<kJpegPieceBytes>(begin, end, begins_, &pieces_);
+      AddPieces<kJpegShortPieceBytes>(begin, end, short_begins_, &short_pieces_);
     }
     // Fill bytes may follow the last MCU.
     if (!AreJpegFillBytes(from_, from_end_)) return false;
     begins_[pieces_] = static_cast<uint32_t>(to - room_.data()) | kJpegFirstPiece;
+    short_begins_[short_pieces_] = begins_[pieces_];
     std::memset(to, 0, kReadAhead);
     bytes_ = RoundUp(static_cast<size_t>(to - room_.data()), sizeof(uint32_t)) + kReadAhead -
              sizeof(uint32_t);
@@ -104,6 +107,7 @@ class PieceWriter {
     return true;
   }
   int pieces() const { return pieces_; }
+  int short_pieces() const { return short_pieces_; }
   size_t bytes() const { return bytes_; }
 
  private:
@@ -113,21 +117,24 @@ class PieceWriter {
     const size_t count = bytes_ / sizeof(uint32_t);
     for (size_t i = 0; i < count; ++i) words[i] = __builtin_bswap32(words[i]);
   }
-  void AddPieces(size_t begin, size_t end) {
+  template <int kPieceBytes>
+  static void AddPieces(size_t begin, size_t end, uint32_t* begins, int* pieces) {
     uint32_t mark = kJpegFirstPiece;
     do {
-      begins_[pieces_++] = static_cast<uint32_t>(begin) | mark;
+      begins[(*pieces)++] = static_cast<uint32_t>(begin) | mark;
       mark = 0;
-      begin += kJpegPieceBytes;
+      begin += kPieceBytes;
     } while (begin + kJpegLastPieceBytes <= end);
   }
 
   const JpegScan& scan_;
   uint32_t* const begins_;
+  uint32_t* const short_begins_;
   const absl::Span<uint8_t> room_;
   const uint8_t* from_;
   const uint8_t* const from_end_;
   int pieces_ = 0;
+  int short_pieces_ = 0;
   size_t bytes_ = 0;
 };
 
@@ -146,19 +153,27 @@ JpegUpload* MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int hei
 
   const int64_t mcus = scan.mcus();
   const int64_t interval = scan.restart_interval == 0 ? mcus : scan.restart_interval;
-  const size_t most_pieces =
-      scan.bytes.size() / kJpegPieceBytes + static_cast<size_t>(DivUp(mcus, interval)) + 1;
+  const auto most_of = [&](int piece_bytes) {
+    return scan.bytes.size() / static_cast<size_t>(piece_bytes) +
+           static_cast<size_t>(DivUp(mcus, interval)) + 1;
+  };
+  const size_t most_pieces = most_of(kJpegPieceBytes);
   constexpr size_t kWordAlignment = 64;
   const size_t bytes_offset =
-      RoundUp(sizeof(JpegUpload) + most_pieces * sizeof(uint32_t), kWordAlignment);
+      RoundUp(sizeof(JpegUpload) + (most_pieces + most_of(kJpegShortPieceBytes)) * sizeof(uint32_t),
+              kWordAlignment);
   const auto head_bytes = static_cast<size_t>(scan.bytes.data() - file.data());
   const size_t needed = bytes_offset + scan.bytes.size() + kCopySlack + kReadAhead + head_bytes;
   if (needed > room.size() || needed > kMaxBytes) return nullptr;
-  PieceWriter writer(scan, upload->piece_begins(),
+  uint32_t* const short_begins = upload->piece_begins() + most_pieces;
+  PieceWriter writer(scan, upload->piece_begins(), short_begins,
                      room.subspan(bytes_offset, room.size() - bytes_offset - head_bytes));
   if (!writer.Write()) return nullptr;
 
   upload->pieces = writer.pieces();
+  upload->short_pieces = writer.short_pieces();
+  upload->short_begins_offset =
+      static_cast<int32_t>(short_begins - reinterpret_cast<uint32_t*>(upload));
   upload->blocks = static_cast<int32_t>(mcus * upload->mcu.blocks);
   upload->interval_blocks = static_cast<int32_t>(std::min(interval, mcus) * upload->mcu.blocks);
   upload->mcus_across = scan.mcus_across;
@@ -168,7 +183,9 @@ JpegUpload* MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int hei
   upload->width_px = width_px;
   upload->height_px = height_px;
   upload->words_offset = static_cast<int32_t>(bytes_offset / sizeof(uint32_t));
-  std::memcpy(upload->quantisers, scan.quantisers.values, sizeof(upload->quantisers));
+  for (int i = 0; i < kJpegBlockCoefficients; ++i) {
+    upload->quantisers[i] = scan.quantisers.values[i % 8 * 8 + i / 8];
+  }
   // Only one scan, and nothing unknown behind it.
   next = reader.Read();
   if (!next.ok() || *next != Next::kEnd) return nullptr;

@@ -18,8 +18,9 @@
 namespace orbserve::gpu {
 
 // The data are cut into pieces of this size. Shorter ones take less time, but in more of them walks
-// do not find the true symbols.
+// do not find the true symbols: they are for few files, which leave a device idle.
 inline constexpr int kJpegPieceBytes = 64;
+inline constexpr int kJpegShortPieceBytes = 32;
 // A piece follows another one in a restart interval if so many bytes are left: more than a symbol
 // that reaches over the end of the piece before.
 inline constexpr int kJpegLastPieceBytes = 8;
@@ -32,18 +33,18 @@ inline constexpr int kJpegNoWalk = kJpegWalks - 1;
 // Marks the first piece of a restart interval in JpegUpload::piece_begins().
 inline constexpr uint32_t kJpegFirstPiece = 1u << 31;
 
-// The place where the true walk enters a piece.
-struct JpegEntry {
-  uint64_t place;     // JpegPlace::Key(), kJpegNoPlace where it is not known
-  int32_t block;      // number of the block in the file
-  int32_t end_block;  // of the restart interval
-};
-inline constexpr uint64_t kJpegNoPlace = ~uint64_t{0};
+// The place at which a walk leaves a piece, from the piece's end on: bits << 4 | block of the MCU.
+using JpegExit = uint16_t;
+inline constexpr JpegExit kJpegNoExit = 0xFFFF;
+static_assert(((kJpegMaxBlockBits + kJpegMaxCodeBits + 15) << 4) < kJpegNoExit);
 
 // Front of the upload of one file. JpegRoom fills in where its pixels and its verdict go.
 struct alignas(16) JpegUpload {
   JpegMcu mcu;
   int32_t pieces;
+  int32_t short_pieces;
+  int32_t short_begins_offset;  // from here on, in words of 32 bits
+
   int32_t blocks;           // of the file, chroma included
   int32_t interval_blocks;  // from one restart to the next; all where there are none
   int32_t mcus_across;
@@ -62,11 +63,12 @@ struct alignas(16) JpegUpload {
   int64_t pitch_bytes;                // a multiple of 8
   volatile int32_t* undecided_there;  // `undecided` in the host's copy, which is pinned memory
 
-  alignas(16) uint16_t quantisers[64];  // in rows
+  alignas(16) uint16_t quantisers[64];  // in columns
   JpegCodeTables tables;
 
   // These lie behind the struct: the byte with which each piece begins, with kJpegFirstPiece for
   // the first one of a restart interval. The end of the last piece follows, marked in the same way.
+  // Then the same of the short pieces.
   ORBSERVE_HOST_DEVICE uint32_t* piece_begins() { return reinterpret_cast<uint32_t*>(this + 1); }
   ORBSERVE_HOST_DEVICE const uint32_t* piece_begins() const {
     return reinterpret_cast<const uint32_t*>(this + 1);
