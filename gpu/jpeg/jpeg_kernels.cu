@@ -18,16 +18,15 @@
 // 4. WriteKernel follows the true walk through its run, decodes the blocks that begin in each
 //    piece, strictly, and writes whole blocks of coefficients. Writes of single coefficients would
 //    take twice as long.
-// 5. DcKernel adds up DC differences.
-// 6. IdctKernel turns coefficients into pixels.
+// 5. IdctKernel adds up DC differences and turns coefficients into pixels.
 //
 // Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Links
 // replace its rounds of synchronisation: no block waits for another one.
 //
 // Kernels 1, 2 and 4 have a thread for each walk or piece. The number of instructions bounds them
 // in large batches, and the chain of one walk in small ones. Tables (19 KB) lie in shared memory.
-// So do the data of kernel 1, whose walks go in step through neighbouring pieces. Kernel 5 and the
-// end of kernel 3 have one block for each file.
+// So do the data of kernel 1, whose walks go in step through neighbouring pieces. The end of
+// kernel 3 has one block for each file.
 
 #include "gpu/jpeg/jpeg_kernels.h"
 
@@ -53,10 +52,8 @@ constexpr int kSymbolsPerVote = 2;
 constexpr int kLanesOfSlot = 8;
 constexpr int kFullSlots = kWarpLanes / kLanesOfSlot;
 constexpr int kIdctThreads = 256;  // 8 for each block of 8 x 8
-constexpr int kIdctBlocks = kIdctThreads / 8;
+static_assert(kIdctThreads / 8 == kJpegDcGroup);
 constexpr int kResolveThreads = kJpegChunkPieces;
-constexpr int kDcThreads = 1024;
-constexpr int kDcsPerThread = 8;  // one load of 16 bytes
 // A walk gives up after so many bytes in which it has met no other walk. At quality 90 some need
 // 1,500 if one walk begins in 64 bytes, and 300 if six do.
 constexpr int kMaxNextBytes = 4096;
@@ -243,6 +240,8 @@ __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
   const JpegWork work(file.work, file.pieces);
   const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
   if (index == 0) *work.chunks_followed = 0;
+  const int groups = DivUp(file.upload->luma_blocks, kJpegDcGroup);
+  for (int i = index; i < groups; i += file.pieces * starts) work.dc_sums[i] = 0;
   if (walk == 0) {
     // Every walk before the first piece of an interval ends; its own first one is the true one.
     const uint32_t links = IsFirst(begin) ? 0u : 0xFFFFFFFFu;
@@ -385,11 +384,10 @@ __device__ __forceinline__ Sum SumBeforeLane(const Sum& up_to, int lane) {
   return lane == 0 ? Sum{0, 0} : before;
 }
 
-// Running sums over many values, of which each thread of a block has one at a time.
-template <int kThreads>
+// Running sums over many values, of which each thread of ResolveKernel has one at a time.
 class BlockSums {
  public:
-  static constexpr int kWarps = kThreads / kWarpLanes;
+  static constexpr int kWarps = kResolveThreads / kWarpLanes;
   // In shared memory.
   struct Memory {
     Sum of_warp[kWarps];
@@ -435,7 +433,7 @@ __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
   alignas(16) __shared__ uint8_t links[kResolveThreads][kJpegWalks];
   alignas(16) __shared__ uint16_t sums[kResolveThreads][kJpegWalks];
   __shared__ JpegRunWalks runs[kJpegChunkRuns];
-  __shared__ BlockSums<kResolveThreads>::Memory sums_memory;
+  __shared__ BlockSums::Memory sums_memory;
   __shared__ bool is_last;
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
   const JpegWork work(file.work, file.pieces);
@@ -503,7 +501,7 @@ __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
   if (!is_last) return;
   __threadfence();  // after the chunks were counted
   int carried_walk = 0;
-  BlockSums<kResolveThreads> block_sums;
+  BlockSums block_sums;
   for (int first = 0; first < chunks; first += kResolveThreads) {
     const int count = min(kResolveThreads, chunks - first);
     const JpegRunWalks* const own = &work.chunks[first + min(thread, count - 1)];
@@ -609,11 +607,12 @@ __device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const 
 // their slots.
 __device__ __forceinline__ void WriteSlots(uint32_t writers, int target, WarpRoom* room,
                                            int2 (&queue)[kWarpLanes], int16_t* coefficients,
-                                           int16_t* dcs) {
+                                           int32_t* dc_sums) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   if ((writers >> lane & 1) != 0) {
     queue[__popc(writers & ((1u << lane) - 1))] = {lane, target};
-    dcs[target] = *reinterpret_cast<const int16_t*>(room->slots[lane]);
+    const int dc_difference = *reinterpret_cast<const int16_t*>(room->slots[lane]);
+    atomicAdd(&dc_sums[target / kJpegDcGroup], dc_difference);
   }
   __syncwarp();  // for the queue and the slots
   const int count = __popc(writers);
@@ -650,7 +649,7 @@ __device__ bool WritePieces(const JpegFileOnDevice& file, const WriteTables& tab
   constexpr uint32_t kIsFull = 1;
   constexpr uint32_t kIsDone = 2;
   const uint32_t whole_mcu = InRegister(WholeMcu(file.mcu));
-  int16_t* const dcs = InRegister(JpegWork(file.work, file.pieces).dcs);
+  int32_t* const dc_sums = InRegister(JpegWork(file.work, file.pieces).dc_sums);
   auto* const slot =
       reinterpret_cast<int16_t*>(room->slots[static_cast<int>(threadIdx.x) % kWarpLanes]);
   const uint32_t end_bit = piece.end_bit;
@@ -701,7 +700,7 @@ __device__ bool WritePieces(const JpegFileOnDevice& file, const WriteTables& tab
     const bool all_wait = __ballot_sync(kFullWarp, state == kDecodes) == 0;
     if (all_wait && full == 0) break;
     if (!all_wait && __popc(full) < kFullSlots) continue;
-    WriteSlots(full, target, room, queue, file.coefficients, dcs);
+    WriteSlots(full, target, room, queue, file.coefficients, dc_sums);
     target += (state & kIsFull) != 0 ? 1 : 0;
     state &= ~kIsFull;
   }
@@ -747,63 +746,6 @@ __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
   if (piece < file.pieces && (!is_known || (exists && !good))) *file.upload->undecided_there = 1;
 }
 
-// Adds up the DC differences of a file, anew in each restart interval. False if a sum has no room.
-template <bool kRestarts>
-__device__ bool AddDcs(int16_t* dcs, int luma_blocks, int interval) {
-  __shared__ BlockSums<kDcThreads>::Memory sums_memory[2];  // in turns
-  BlockSums<kDcThreads> block_sums;
-  int turn = 0;
-  bool fits = true;
-  for (int begin = 0; begin < luma_blocks; begin += kDcThreads * kDcsPerThread) {
-    const int first = begin + static_cast<int>(threadIdx.x) * kDcsPerThread;
-    int16_t values[kDcsPerThread] = {};
-    const int count = min(luma_blocks - first, kDcsPerThread);  // may be negative
-    if (count > 0) {
-      *reinterpret_cast<uint4*>(values) = *reinterpret_cast<const uint4*>(dcs + first);
-    }
-    // Blocks before the next interval, from `first` on.
-    const int until_new = kRestarts ? (interval - first % interval) % interval : 0;
-    Sum own = {0, 0};
-    int next = until_new;
-#pragma unroll
-    for (int i = 0; i < kDcsPerThread; ++i) {
-      if (kRestarts && i == next) {
-        own = {0, own.begins + 1};
-        next += interval;
-      }
-      if (i < count) own.value += values[i];
-    }
-    int value = block_sums.Before(own, &sums_memory[turn]).value;
-    turn = 1 - turn;
-    next = until_new;
-#pragma unroll
-    for (int i = 0; i < kDcsPerThread; ++i) {
-      if (kRestarts && i == next) {
-        value = 0;
-        next += interval;
-      }
-      if (i < count) value += values[i];
-      values[i] = static_cast<int16_t>(value);
-      fits = fits && values[i] == value;
-    }
-    if (count <= 0) continue;
-    *reinterpret_cast<uint4*>(dcs + first) = *reinterpret_cast<const uint4*>(values);
-  }
-  return fits;
-}
-
-__global__ __launch_bounds__(kDcThreads) void DcKernel(const __grid_constant__ JpegBatch batch) {
-  const JpegFileOnDevice& file = batch.files[blockIdx.x];
-  const int luma_blocks = file.upload->luma_blocks;
-  const int interval = file.upload->interval_blocks / file.mcu.blocks * file.mcu.luma_blocks;
-  int16_t* const dcs = JpegWork(file.work, file.pieces).dcs;
-  BeginNextKernel();
-  AwaitKernelBefore();
-  const bool fits = interval < luma_blocks ? AddDcs<true>(dcs, luma_blocks, interval)
-                                           : AddDcs<false>(dcs, luma_blocks, interval);
-  if (!fits) *file.upload->undecided_there = 1;
-}
-
 // Eight numbers of 16 bits, in one load or store.
 union Eight {
   uint4 all;
@@ -811,17 +753,42 @@ union Eight {
   uint16_t unsigned_number[8];
 };
 
+// This thread's share of the DC differences before block `first`, which begins a group, since the
+// restart interval began.
+__device__ __forceinline__ int DcShareBefore(const JpegFileOnDevice& file, int first,
+                                             int interval) {
+  const int begin = first - first % interval;
+  const int first_group = DivUp(begin, kJpegDcGroup);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int32_t* const dc_sums = JpegWork(file.work, file.pieces).dc_sums;
+  int share = 0;
+  for (int i = first_group + thread; i < first / kJpegDcGroup; i += kIdctThreads) {
+    share += dc_sums[i];
+  }
+  // The interval may begin within a group.
+  const int block = begin + thread;
+  if (block < min(first_group * kJpegDcGroup, first)) {
+    share += file.coefficients[static_cast<int64_t>(block) * kJpegBlockCoefficients];
+  }
+  return share;
+}
+
 __global__ __launch_bounds__(kIdctThreads) void IdctKernel(
     const __grid_constant__ JpegBatch batch) {
   // Numbers between the passes. A column more than there is, so that all lanes of a warp use
   // different banks.
-  __shared__ int32_t numbers_of[kIdctBlocks][8][9];
+  __shared__ int32_t numbers_of[kJpegDcGroup][8][9];
+  __shared__ int32_t dcs[kJpegDcGroup];                         // differences, then values
+  __shared__ int32_t shares_before[kIdctThreads / kWarpLanes];  // [warp]
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
   const JpegUpload& upload = *file.upload;
   const int block_here = static_cast<int>(threadIdx.x) / 8;
   const int line = static_cast<int>(threadIdx.x) % 8;  // a column, then a row
-  const int block = static_cast<int>(blockIdx.x) * kIdctBlocks + block_here;
+  const int first = static_cast<int>(blockIdx.x) * kJpegDcGroup;
+  if (first >= upload.luma_blocks) return;
+  const int block = first + block_here;
   const bool exists = block < upload.luma_blocks;
+  const int interval = upload.interval_blocks / file.mcu.blocks * file.mcu.luma_blocks;
   const int mcus_across = upload.mcus_across;
   const int luma_across = upload.luma_across;
   const int luma_down = upload.luma_down;
@@ -833,13 +800,30 @@ __global__ __launch_bounds__(kIdctThreads) void IdctKernel(
   quantisers.all = reinterpret_cast<const uint4*>(upload.quantisers)[line];
   int32_t(&here)[8][9] = numbers_of[block_here];
   int32_t numbers[8];
+  Eight coefficients = {};
   AwaitKernelBefore();
   if (exists) {
-    Eight coefficients;
     coefficients.all = reinterpret_cast<const uint4*>(
         file.coefficients)[static_cast<int64_t>(block) * (kJpegBlockCoefficients / 8) + line];
-    if (line == 0) coefficients.number[0] = JpegWork(file.work, file.pieces).dcs[block];
+  }
+  if (line == 0) dcs[block_here] = coefficients.number[0];
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int share = WarpSum(DcShareBefore(file, first, interval));
+  if (lane == 0) shares_before[warp] = share;
+  __syncthreads();  // for differences and shares
+  if (warp == 0) {
+    const int before = WarpSum(lane < kIdctThreads / kWarpLanes ? shares_before[lane] : 0);
+    const Sum own = {dcs[lane], (first + lane) % interval == 0 ? 1 : 0};
+    dcs[lane] = Joined({before, 0}, SumUpToLane(own, lane)).value;
+  }
+  __syncthreads();  // for the values
+  if (exists) {
     bool decided = true;
+    if (line == 0) {
+      coefficients.number[0] = static_cast<int16_t>(dcs[block_here]);
+      decided = coefficients.number[0] == dcs[block_here];
+    }
 #pragma unroll
     for (int y = 0; y < 8; ++y) {
       numbers[y] = int32_t{coefficients.number[y]} * quantisers.unsigned_number[y];
@@ -923,9 +907,7 @@ absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream) {
                                       stream));
   ORBSERVE_RETURN_IF_ERROR(LaunchNext(WriteKernel, "WriteKernel", grid(batch.pieces, kWriteThreads),
                                       kWriteThreads, batch, stream));
-  ORBSERVE_RETURN_IF_ERROR(
-      LaunchNext(DcKernel, "DcKernel", dim3(batch.count), kDcThreads, batch, stream));
-  return LaunchNext(IdctKernel, "IdctKernel", grid(batch.luma_blocks, kIdctBlocks), kIdctThreads,
+  return LaunchNext(IdctKernel, "IdctKernel", grid(batch.luma_blocks, kJpegDcGroup), kIdctThreads,
                     batch, stream);
 }
 

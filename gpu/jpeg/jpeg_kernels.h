@@ -21,6 +21,9 @@ inline constexpr int kJpegRunPieces = 32;
 inline constexpr int kJpegChunkRuns = 8;
 inline constexpr int kJpegChunkPieces = kJpegRunPieces * kJpegChunkRuns;
 
+// Blocks of luma in the order of the file whose DC differences have one sum.
+inline constexpr int kJpegDcGroup = 32;
+
 // What becomes, over a run or chunk, of each walk that enters it.
 struct alignas(16) JpegRunWalks {
   uint8_t behind[kJpegWalks];  // the walk that leaves
@@ -44,7 +47,7 @@ struct JpegWork {
   JpegTrueWalk* true_walks;   // [chunk]: before it
   int32_t* walks;             // [piece]: walks so far
   uint32_t* chunks_followed;  // one number
-  int16_t* dcs;               // [block of luma]: DC difference, then value
+  int32_t* dc_sums;           // [group of luma blocks]: of their DC differences
 
   // `memory`: of Bytes(), aligned to 16 bytes.
   ORBSERVE_HOST_DEVICE JpegWork(uint8_t* memory, int pieces) {
@@ -59,19 +62,18 @@ struct JpegWork {
     true_walks = reinterpret_cast<JpegTrueWalk*>(chunks + chunk_count);
     walks = reinterpret_cast<int32_t*>(true_walks + chunk_count);
     chunks_followed = reinterpret_cast<uint32_t*>(walks + count);
-    dcs = reinterpret_cast<int16_t*>(walks + RoundUp<size_t>(count + 1, 4));
+    dc_sums = reinterpret_cast<int32_t*>(chunks_followed + 1);
   }
-  // With some more than all arrays have, as eight DC values are read at a time.
   static size_t Bytes(int pieces, int luma_blocks) {
     const JpegWork from_zero(nullptr, pieces);
-    return reinterpret_cast<size_t>(from_zero.dcs + RoundUp(luma_blocks, 8));
+    return reinterpret_cast<size_t>(from_zero.dc_sums + DivUp(luma_blocks, kJpegDcGroup));
   }
 };
 
 struct JpegFileOnDevice {
   const JpegUpload* upload;
   uint8_t* work;          // of a JpegWork
-  int16_t* coefficients;  // [block of luma][64], in columns; DC values are elsewhere
+  int16_t* coefficients;  // [block of luma][64], in columns; DC: the difference
   int32_t pieces;
   JpegMcu mcu;
   int32_t begins_offset;  // of the pieces, from `upload` on, in words of 32 bits
@@ -104,7 +106,7 @@ int JpegStartsFor(const JpegBatch& batch);
 int JpegNextPiecesFor(const JpegBatch& batch);
 
 // Decodes all files to their images. A file that it cannot decode, or that is damaged, sets its
-// `undecided`; its image is unspecified then. Six launches.
+// `undecided`; its image is unspecified then. Five launches.
 absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream);
 
 }  // namespace orbserve::gpu
