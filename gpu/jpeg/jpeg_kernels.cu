@@ -79,6 +79,7 @@ __device__ __forceinline__ bool IsFirst(uint32_t begin) { return (begin & kJpegF
 __device__ __forceinline__ uint32_t BitOf(uint32_t begin) { return (begin & ~kJpegFirstPiece) * 8; }
 
 // Keeps a value in registers that the compiler would load from the arguments again and again.
+// Pointers lead to global memory.
 __device__ __forceinline__ uint32_t InRegister(uint32_t value) {
   asm("" : "+r"(value));
   return value;
@@ -86,6 +87,7 @@ __device__ __forceinline__ uint32_t InRegister(uint32_t value) {
 template <typename T>
 __device__ __forceinline__ T* InRegister(T* value) {
   asm("" : "+l"(value));
+  __builtin_assume(__isGlobal(value));
   return value;
 }
 __device__ __forceinline__ JpegMcu InRegister(const JpegMcu& mcu) {
