@@ -15,9 +15,8 @@
 //    place as one of that piece's own walks, both are the same walk from there on: a link.
 // 3. ResolveKernel follows these links over runs of pieces and over chunks of runs, for all walks
 //    at once, and then from the first chunk to the last for the true walk. It also adds up blocks.
-// 4. WriteKernel follows the true walk through its run, decodes the blocks that begin in each
-//    piece, strictly, and writes whole blocks of coefficients. Writes of single coefficients would
-//    take twice as long.
+// 4. WriteKernel decodes the blocks that begin in each piece, strictly, and writes whole blocks of
+//    coefficients. Writes of single coefficients would take twice as long.
 // 5. IdctKernel adds up DC differences and turns coefficients into pixels.
 //
 // Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Links
@@ -420,7 +419,7 @@ class BlockSums {
   Sum carried_ = {0, 0};  // of all calls so far; the same in all threads
 };
 
-// Copies a row of `kBytes` to shared memory.
+// Copies a row of `kBytes` between global and shared memory.
 template <int kBytes>
 __device__ __forceinline__ void CopyRow(const void* from, void* to) {
 #pragma unroll
@@ -431,7 +430,9 @@ __device__ __forceinline__ void CopyRow(const void* from, void* to) {
 
 __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
     const __grid_constant__ JpegBatch batch) {
-  // [piece][walk of the piece before], then [chunk][walk before it]: the walk behind it.
+  // At first [piece][walk of the piece before]: the walk of this piece that it becomes. Then
+  // [piece][walk that enters the run]: the walk that enters the piece. At last [chunk][walk that
+  // enters it]: the walk that leaves it.
   alignas(16) __shared__ uint8_t links[kResolveThreads][kJpegWalks];
   alignas(16) __shared__ uint16_t sums[kResolveThreads][kJpegWalks];
   __shared__ JpegRunWalks runs[kJpegChunkRuns];
@@ -466,13 +467,19 @@ __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
     const int row = warp * kJpegRunPieces + i;
     if ((firsts >> i & 1) != 0) walk = blocks = 0;
     if (walk != kJpegNoWalk && (lasts >> i & 1) == 0) blocks += sums[row][walk];
-    walk = links[row][walk] & kJpegNoWalk;
+    const int behind = links[row][walk] & kJpegNoWalk;
+    __syncwarp();  // until all have read the row
+    links[row][lane] = static_cast<uint8_t>(walk);
+    walk = behind;
   }
   JpegRunWalks* const run = &runs[warp];
   run->behind[lane] = static_cast<uint8_t>(walk);
   run->blocks[lane] = blocks;
   if (lane == 0) run->intervals = __popc(firsts);
-  __syncwarp();  // for the run
+  __syncwarp();  // for the run and its rows
+  if (exists) {
+    CopyRow<kJpegWalks>(links[thread], work.links + static_cast<int64_t>(piece) * kJpegWalks);
+  }
   constexpr int kRecordWords = sizeof(JpegRunWalks) / sizeof(uint4);
   if (run_pieces > 0 && lane < kRecordWords) {
     reinterpret_cast<uint4*>(&work.runs[chunk * kJpegChunkRuns + warp])[lane] =
@@ -553,8 +560,8 @@ struct PieceToWrite {
   uint32_t end_bit;
 };
 
-// Follows the true walk to each piece of a run, a lane for each. False for a piece whose place is
-// not known.
+// Finds where the true walk enters each piece of a run, a lane for each. False for a piece whose
+// place is not known.
 __device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const JpegWork& work,
                                             int first_piece, WarpRoom* room, PieceToWrite* to) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
@@ -574,20 +581,14 @@ __device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const 
     reinterpret_cast<uint4*>(room->before.runs)[i] =
         reinterpret_cast<const uint4*>(work.runs + first_run)[i];
   }
-  const uint32_t firsts = __ballot_sync(kFullWarp, is_first);
-  __syncwarp();  // for links and runs
+  __syncwarp();  // for the runs
   Sum sum = {true_walk.blocks, true_walk.intervals};
   int walk = true_walk.walk;
   for (int i = 0; i < run - first_run; ++i) {
     sum = Joined(sum, {room->before.runs[i].blocks[walk], room->before.runs[i].intervals});
     walk = room->before.runs[i].behind[walk];
   }
-  int entered = 0;
-  for (int i = 0; i < kJpegRunPieces; ++i) {
-    if ((firsts >> i & 1) != 0) walk = 0;
-    if (i == lane) entered = walk;
-    walk = reinterpret_cast<const uint8_t*>(room->before.links[i])[walk] & kJpegNoWalk;
-  }
+  const int entered = reinterpret_cast<const uint8_t*>(room->before.links[lane])[walk];
   const bool is_known = entered != kJpegNoWalk;
   Sum own = {0, is_first ? 1 : 0};
   if (is_known && !IsFirst(begin_of_next)) own.value = work.sums[row + entered];

@@ -39,9 +39,11 @@ struct alignas(16) JpegTrueWalk {
 
 // Working memory of one file, which the kernels hand to each other.
 struct JpegWork {
-  JpegExit* exits;            // [piece][walk]
-  uint16_t* sums;             // [piece][walk of the piece before]: blocks that begin in the piece
-  uint8_t* links;             // [piece][walk of the piece before]: the walk that it becomes
+  JpegExit* exits;  // [piece][walk]
+  uint16_t* sums;   // [piece][walk of the piece before]: blocks that begin in the piece
+  // [piece][walk of the piece before]: the walk that it becomes. ResolveKernel leaves [piece][walk
+  // that enters the run]: the walk that enters the piece.
+  uint8_t* links;
   JpegRunWalks* runs;         // [run]
   JpegRunWalks* chunks;       // [chunk]
   JpegTrueWalk* true_walks;   // [chunk]: before it
