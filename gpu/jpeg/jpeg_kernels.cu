@@ -7,10 +7,10 @@
 // the data are cut into pieces of 256 or 512 bits. The block of the MCU and the coefficient with
 // which a piece begins are not known at first:
 //
-// 1. FirstWalksKernel: several walks begin at the first bit of each piece, each in another block of
-//    the MCU, and end behind the last block that begins in the piece. Most walks find the true
-//    symbols soon, and one of them mostly has the true block, too. A single walk needs thousands of
-//    bits of 4:2:0 to find the true block.
+// 1. FirstWalksKernel: several walks of 512 bits end with each piece, behind the last block that
+//    begins in it. Each begins in another block of the MCU. Most walks find the true symbols soon,
+//    and one of them mostly has the true block, too. A single walk needs thousands of bits of 4:2:0
+//    to find the true block.
 // 2. NextWalksKernel: each walk goes on over the next pieces. Where it ends a piece at the same
 //    place as one of that piece's own walks, both are the same walk from there on: a link.
 // 3. ResolveKernel follows these links over runs of pieces and over chunks of runs, for all walks
@@ -102,7 +102,7 @@ __device__ __forceinline__ const uint32_t* WordsOf(const JpegFileOnDevice& file)
   return reinterpret_cast<const uint32_t*>(file.upload) + file.words_offset;
 }
 
-// Walks that begin in a piece of a file.
+// First walks of each piece of a file.
 __device__ __forceinline__ int StartsIn(const JpegBatch& batch, const JpegMcu& mcu) {
   return min(batch.starts, static_cast<int>(mcu.blocks));
 }
@@ -184,7 +184,7 @@ __device__ __forceinline__ JpegPlace PlaceOf(JpegExit exit, uint32_t end_bit) {
   return {end_bit + (exit >> 4), exit & 15u};
 }
 
-// The exits of the walks that begin in a piece.
+// The exits of the first walks of a piece.
 struct FirstExits {
   uint4 eights[2];
 
@@ -232,9 +232,12 @@ __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
   const uint32_t* const begins = BeginsOf(file);
   const uint32_t begin = begins[piece];
   const uint32_t end = begins[piece + 1];
+  // Walks over a single short piece often do not find the true symbols.
+  const int lead = batch.piece_bytes < kJpegPieceBytes ? 1 : 0;
+  const uint32_t begin_of_walk = IsFirst(begin) ? begin : begins[piece - lead];
   LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
   const StagedWords words =
-      Stage<kWalkThreads, kWalkWords>(file, begins[first_index / starts], staged);
+      Stage<kWalkThreads, kWalkWords>(file, begins[max(first_index / starts - lead, 0)], staged);
   __syncthreads();             // for tables and words
   if (walk >= starts) return;  // beyond the last piece
 
@@ -255,7 +258,7 @@ __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
     work.exits[row + walk] = kJpegNoExit;
     return;
   }
-  JpegPlace place = {BitOf(begin), static_cast<uint32_t>(walk * mcu.blocks / starts)};
+  JpegPlace place = {BitOf(begin_of_walk), static_cast<uint32_t>(walk * mcu.blocks / starts)};
   const int blocks = Walk(words, tables, mcu, BitOf(end), &place);
   work.exits[row + walk] = ExitOf(place, BitOf(end));
   if (IsFirst(begin)) work.sums[row] = static_cast<uint16_t>(blocks);

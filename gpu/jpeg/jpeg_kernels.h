@@ -87,7 +87,7 @@ struct JpegFileOnDevice {
 struct JpegBatch {
   JpegFileOnDevice files[FramesOfClass(kBatchClasses - 1)];
   int count = 0;
-  int starts = 0;       // walks that begin in a piece, at most
+  int starts = 0;       // first walks of a piece, at most
   int next_pieces = 0;  // pieces whose walks one warp goes on with
   int piece_bytes = 0;
   // Each kernel loads what it can while the one before it ends; needs code for compute capability
@@ -100,7 +100,7 @@ struct JpegBatch {
 };
 static_assert(sizeof(JpegBatch) <= 4096);  // of arguments of a kernel
 
-// The number of walks that should begin in each piece. One for each block of the MCU makes the
+// The number of first walks that each piece should have. One for each block of the MCU makes the
 // chain of walks short, which is best for few files. Two are less work, which is best for many
 // files that keep the device busy.
 int JpegStartsFor(const JpegBatch& batch);

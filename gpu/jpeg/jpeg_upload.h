@@ -24,9 +24,8 @@ inline constexpr int kJpegShortPieceBytes = 32;
 // A piece follows another one in a restart interval if so many bytes are left: more than a symbol
 // that reaches over the end of the piece before.
 inline constexpr int kJpegLastPieceBytes = 8;
-// Walks of a piece have numbers. The first belong to those that begin in it, at most one for each
-// block of an MCU, the next ones to walks from earlier pieces that have met none of these. The last
-// number stands for no walk.
+// Walks of a piece have numbers. The first walks are those that were begun for it, at most one for
+// each block of an MCU, the next ones come from earlier pieces. The last number stands for no walk.
 inline constexpr int kJpegWalks = 32;
 inline constexpr int kJpegNoWalk = kJpegWalks - 1;
 
