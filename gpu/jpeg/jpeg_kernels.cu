@@ -283,6 +283,8 @@ __device__ __forceinline__ bool GoOn(const JpegFileOnDevice& file, const JpegWor
   if (IsFirst(begin_of_next)) return false;
   const int64_t row = static_cast<int64_t>(open->piece) * kJpegWalks;
   const FirstExits exits(work.exits + row, starts);  // loaded before they are needed
+  // The number of the walk unless it meets another one. It arrives during the walk.
+  const int own = atomicAdd(&work.walks[open->piece], 1);
   work.sums[row + open->walk] =
       static_cast<uint16_t>(WalkJpeg(WordsInGlobal{InRegister(WordsOf(file))}, tables,
                                      InRegister(file.mcu), BitOf(begin_of_next), &open->place));
@@ -292,7 +294,6 @@ __device__ __forceinline__ bool GoOn(const JpegFileOnDevice& file, const JpegWor
     work.links[row + open->walk] = static_cast<uint8_t>(met);
     return false;
   }
-  const int own = atomicAdd(&work.walks[open->piece], 1);
   if (own >= kJpegNoWalk) return false;
   work.links[row + open->walk] = static_cast<uint8_t>(own);
   work.exits[row + own] = exit;

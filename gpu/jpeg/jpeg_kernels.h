@@ -47,7 +47,7 @@ struct JpegWork {
   JpegRunWalks* runs;         // [run]
   JpegRunWalks* chunks;       // [chunk]
   JpegTrueWalk* true_walks;   // [chunk]: before it
-  int32_t* walks;             // [piece]: walks so far
+  int32_t* walks;             // [piece]: walks that began in it or have entered it
   uint32_t* chunks_followed;  // one number
   int32_t* dc_sums;           // [group of luma blocks]: of their DC differences
 
