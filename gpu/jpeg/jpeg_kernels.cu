@@ -14,9 +14,10 @@
 // 2. NextWalksKernel: each walk goes on over the next pieces. Where it ends a piece at the same
 //    place as one of that piece's own walks, both are the same walk from there on: a link.
 // 3. ResolveKernel follows these links over runs of pieces and over chunks of runs, for all walks
-//    at once, and then from the first chunk to the last for the true walk. It also adds up blocks.
-// 4. WriteKernel decodes the blocks that begin in each piece, strictly, and writes whole blocks of
-//    coefficients. Writes of single coefficients would take twice as long.
+//    at once. It also adds up blocks.
+// 4. WriteKernel follows the true walk over the chunks and runs before its pieces, decodes the
+//    blocks that begin in each piece, strictly, and writes whole blocks of coefficients. Writes of
+//    single coefficients would take twice as long.
 // 5. IdctKernel adds up DC differences and turns coefficients into pixels.
 //
 // Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Links
@@ -24,8 +25,7 @@
 //
 // Kernels 1, 2 and 4 have a thread for each walk or piece. The number of instructions bounds them
 // in large batches, and the chain of one walk in small ones. Tables (19 KB) lie in shared memory.
-// So do the data of kernel 1, whose walks go in step through neighbouring pieces. The end of
-// kernel 3 has one block for each file.
+// So do the data of kernel 1, whose walks go in step through neighbouring pieces.
 
 #include "gpu/jpeg/jpeg_kernels.h"
 
@@ -243,7 +243,6 @@ __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
 
   const JpegWork work(file.work, file.pieces);
   const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
-  if (index == 0) *work.chunks_followed = 0;
   const int groups = DivUp(file.upload->luma_blocks, kJpegDcGroup);
   for (int i = index; i < groups; i += file.pieces * starts) work.dc_sums[i] = 0;
   if (walk == 0) {
@@ -389,40 +388,6 @@ __device__ __forceinline__ Sum SumBeforeLane(const Sum& up_to, int lane) {
   return lane == 0 ? Sum{0, 0} : before;
 }
 
-// Running sums over many values, of which each thread of ResolveKernel has one at a time.
-class BlockSums {
- public:
-  static constexpr int kWarps = kResolveThreads / kWarpLanes;
-  // In shared memory.
-  struct Memory {
-    Sum of_warp[kWarps];
-  };
-
-  // The sum of all values before that of this thread. All threads call it. __syncthreads() must
-  // come between two calls with the same memory.
-  __device__ __forceinline__ Sum Before(const Sum& own, Memory* memory) {
-    const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-    const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
-    const Sum up_to = SumUpToLane(own, lane);
-    if (lane == kWarpLanes - 1) memory->of_warp[warp] = up_to;
-    __syncthreads();  // for the sums of all warps
-    // Each warp adds up all of them, so that they need not meet again.
-    const Sum warps = SumUpToLane(lane < kWarps ? memory->of_warp[lane] : Sum{0, 0}, lane);
-    const Sum before_warp = {__shfl_sync(kFullWarp, warps.value, max(warp - 1, 0)),
-                             __shfl_sync(kFullWarp, warps.begins, max(warp - 1, 0))};
-    const Sum all = {__shfl_sync(kFullWarp, warps.value, kWarpLanes - 1),
-                     __shfl_sync(kFullWarp, warps.begins, kWarpLanes - 1)};
-    Sum before = SumBeforeLane(up_to, lane);
-    if (warp > 0) before = Joined(before_warp, before);
-    before = Joined(carried_, before);
-    carried_ = Joined(carried_, all);
-    return before;
-  }
-
- private:
-  Sum carried_ = {0, 0};  // of all calls so far; the same in all threads
-};
-
 // Copies a row of `kBytes` between global and shared memory.
 template <int kBytes>
 __device__ __forceinline__ void CopyRow(const void* from, void* to) {
@@ -435,18 +400,14 @@ __device__ __forceinline__ void CopyRow(const void* from, void* to) {
 __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
     const __grid_constant__ JpegBatch batch) {
   // At first [piece][walk of the piece before]: the walk of this piece that it becomes. Then
-  // [piece][walk that enters the run]: the walk that enters the piece. At last [chunk][walk that
-  // enters it]: the walk that leaves it.
+  // [piece][walk that enters the run]: the walk that enters the piece.
   alignas(16) __shared__ uint8_t links[kResolveThreads][kJpegWalks];
   alignas(16) __shared__ uint16_t sums[kResolveThreads][kJpegWalks];
   __shared__ JpegRunWalks runs[kJpegChunkRuns];
-  __shared__ BlockSums::Memory sums_memory;
-  __shared__ bool is_last;
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
   const JpegWork work(file.work, file.pieces);
   const int chunk = static_cast<int>(blockIdx.x);
-  const int chunks = DivUp(file.pieces, kJpegChunkPieces);
-  if (chunk >= chunks) return;
+  if (chunk * kJpegChunkPieces >= file.pieces) return;
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpLanes;
   const int warp = thread / kWarpLanes;
@@ -503,33 +464,6 @@ __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
     whole->behind[lane] = static_cast<uint8_t>(walk);
     whole->blocks[lane] = sum.value;
     if (lane == 0) whole->intervals = sum.begins;
-    __threadfence();  // before the chunk is counted
-    __syncwarp();     // for all lanes
-    if (lane == 0) {
-      is_last = atomicAdd(work.chunks_followed, 1u) == static_cast<uint32_t>(chunks) - 1;
-    }
-  }
-  __syncthreads();  // for `is_last`
-  // The block that ends last goes on: from the first chunk to the last.
-  if (!is_last) return;
-  __threadfence();  // after the chunks were counted
-  int carried_walk = 0;
-  BlockSums block_sums;
-  for (int first = 0; first < chunks; first += kResolveThreads) {
-    const int count = min(kResolveThreads, chunks - first);
-    const JpegRunWalks* const own = &work.chunks[first + min(thread, count - 1)];
-    CopyRow<kJpegWalks>(own->behind, links[thread]);
-    __syncthreads();  // for the links of all chunks
-    int entered = 0;
-    for (int i = 0; i < count; ++i) {
-      if (i == thread) entered = carried_walk;
-      carried_walk = links[i][carried_walk];
-    }
-    Sum sum = {0, 0};
-    if (thread < count) sum = {own->blocks[entered], own->intervals};
-    sum = block_sums.Before(sum, &sums_memory);
-    if (thread < count) work.true_walks[first + thread] = {entered, sum.value, sum.begins};
-    __syncthreads();  // until all have read what the next chunks overwrite
   }
 }
 
@@ -548,10 +482,11 @@ struct WriteTables {
 
 // The coefficients of the blocks that the lanes of a warp are in, and what the warp needs before.
 constexpr int kSlotBytes = 144;  // 128 and some more, so that slots begin in different banks
+constexpr int kRunsAtOnce = 16;  // whose records a warp reads at a time
 union WarpRoom {
   uint4 slots[kWarpLanes][kSlotBytes / sizeof(uint4)];
   struct {
-    JpegRunWalks runs[kJpegChunkRuns - 1];
+    JpegRunWalks runs[kRunsAtOnce];
     uint4 links[kJpegRunPieces][kJpegWalks / sizeof(uint4)];
   } before;
 };
@@ -578,19 +513,28 @@ __device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const 
   const uint32_t begin_of_next = begins[piece + 1];
   const bool is_first = IsFirst(begin);
   const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
-  JpegTrueWalk true_walk = work.true_walks[chunk];
   CopyRow<kJpegWalks>(work.links + row, room->before.links[lane]);
+  // The true walk leads through all chunks before this one, then through the runs before this one.
   constexpr int kRecordWords = sizeof(JpegRunWalks) / sizeof(uint4);
-  for (int i = lane; i < (run - first_run) * kRecordWords; i += kWarpLanes) {
-    reinterpret_cast<uint4*>(room->before.runs)[i] =
-        reinterpret_cast<const uint4*>(work.runs + first_run)[i];
-  }
-  __syncwarp();  // for the runs
-  Sum sum = {true_walk.blocks, true_walk.intervals};
-  int walk = true_walk.walk;
-  for (int i = 0; i < run - first_run; ++i) {
-    sum = Joined(sum, {room->before.runs[i].blocks[walk], room->before.runs[i].intervals});
-    walk = room->before.runs[i].behind[walk];
+  Sum sum = {0, 0};
+  int walk = 0;
+  const int records = chunk + run - first_run;
+  for (int begun = 0; begun < records; begun += kRunsAtOnce) {
+    const int count = min(kRunsAtOnce, records - begun);
+    for (int i = lane; i < count * kRecordWords; i += kWarpLanes) {
+      const int record = begun + i / kRecordWords;
+      const JpegRunWalks* const from =
+          record < chunk ? work.chunks + record : work.runs + first_run + record - chunk;
+      reinterpret_cast<uint4*>(room->before.runs)[i] =
+          reinterpret_cast<const uint4*>(from)[i % kRecordWords];
+    }
+    __syncwarp();  // for the records
+    for (int i = 0; i < count; ++i) {
+      const JpegRunWalks& passed = room->before.runs[i];
+      sum = Joined(sum, {passed.blocks[walk], passed.intervals});
+      walk = passed.behind[walk];
+    }
+    __syncwarp();  // until all have read them
   }
   const int entered = reinterpret_cast<const uint8_t*>(room->before.links[lane])[walk];
   const bool is_known = entered != kJpegNoWalk;

@@ -30,13 +30,6 @@ struct alignas(16) JpegRunWalks {
   int32_t blocks[kJpegWalks];  // that begin here, or in the last restart interval that begins here
   int32_t intervals;           // restart intervals that begin here
 };
-// The true walk that enters a chunk.
-struct alignas(16) JpegTrueWalk {
-  int32_t walk;       // kJpegNoWalk where it is not known
-  int32_t blocks;     // since the restart interval began
-  int32_t intervals;  // that have begun
-};
-
 // Working memory of one file, which the kernels hand to each other.
 struct JpegWork {
   JpegExit* exits;  // [piece][walk]
@@ -44,12 +37,10 @@ struct JpegWork {
   // [piece][walk of the piece before]: the walk that it becomes. ResolveKernel leaves [piece][walk
   // that enters the run]: the walk that enters the piece.
   uint8_t* links;
-  JpegRunWalks* runs;         // [run]
-  JpegRunWalks* chunks;       // [chunk]
-  JpegTrueWalk* true_walks;   // [chunk]: before it
-  int32_t* walks;             // [piece]: walks that began in it or have entered it
-  uint32_t* chunks_followed;  // one number
-  int32_t* dc_sums;           // [group of luma blocks]: of their DC differences
+  JpegRunWalks* runs;    // [run]
+  JpegRunWalks* chunks;  // [chunk]
+  int32_t* walks;        // [piece]: walks that began in it or have entered it
+  int32_t* dc_sums;      // [group of luma blocks]: of their DC differences
 
   // `memory`: of Bytes(), aligned to 16 bytes.
   ORBSERVE_HOST_DEVICE JpegWork(uint8_t* memory, int pieces) {
@@ -61,10 +52,8 @@ struct JpegWork {
     links = reinterpret_cast<uint8_t*>(sums + count * kJpegWalks);
     runs = reinterpret_cast<JpegRunWalks*>(links + count * kJpegWalks);
     chunks = runs + run_count;
-    true_walks = reinterpret_cast<JpegTrueWalk*>(chunks + chunk_count);
-    walks = reinterpret_cast<int32_t*>(true_walks + chunk_count);
-    chunks_followed = reinterpret_cast<uint32_t*>(walks + count);
-    dc_sums = reinterpret_cast<int32_t*>(chunks_followed + 1);
+    walks = reinterpret_cast<int32_t*>(chunks + chunk_count);
+    dc_sums = walks + count;
   }
   static size_t Bytes(int pieces, int luma_blocks) {
     const JpegWork from_zero(nullptr, pieces);
