@@ -280,17 +280,29 @@ absl::Status Lane::LaunchPrepared(FrameBatch* batch, PinnedSide* side) {
   ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
   ORBSERVE_RETURN_IF_ERROR(batch->plan->reads_in_place() ? LocateImages(batch, side)
                                                          : CopyImages(*batch, side));
+  // Files are decoded before the graph: the sizes of these launches follow from the files. The
+  // parameters are copied in the other stream meanwhile.
+  const bool decodes = !files_.empty();
+  const cudaStream_t parameters_stream = decodes ? side_stream_.get() : stream_.get();
+  if (decodes) {
+    ORBSERVE_RETURN_IF_ERROR(uploaded_.Record(stream_.get()));
+    ORBSERVE_RETURN_IF_ERROR(jpeg_room_.Launch(stream_.get()));
+    if (batch->kind.timed) ORBSERVE_RETURN_IF_ERROR(decoded_.Record(stream_.get()));
+    // A new arena is cleared before `begin_`.
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaStreamWaitEvent(parameters_stream, begin_.get(), /*flags=*/0));
+  }
   PlaceFrames(batch, side);  // while the images are on their way
   ORBSERVE_CUDA_RETURN_IF_ERROR(
       cudaMemcpyAsync(arena_.data() + batch->plan->ParamsOffset(batch->kind), side->params(),
                       static_cast<size_t>(batch->kind.frames()) * sizeof(FrameParams),
-                      cudaMemcpyHostToDevice, stream_.get()));
-  ORBSERVE_RETURN_IF_ERROR(uploaded_.Record(stream_.get()));
-  if (!files_.empty()) {
-    // Not a part of the graph: the sizes of these launches follow from the files, and the device
-    // decodes while the graph is launched.
-    ORBSERVE_RETURN_IF_ERROR(jpeg_room_.Launch(stream_.get()));
-    if (batch->kind.timed) ORBSERVE_RETURN_IF_ERROR(decoded_.Record(stream_.get()));
+                      cudaMemcpyHostToDevice, parameters_stream));
+  if (decodes) {
+    ORBSERVE_RETURN_IF_ERROR(copied_[1].Record(parameters_stream));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaStreamWaitEvent(stream_.get(), copied_[1].get(), /*flags=*/0));
+  } else {
+    ORBSERVE_RETURN_IF_ERROR(uploaded_.Record(stream_.get()));
   }
   ORBSERVE_RETURN_IF_ERROR(graph->Launch(stream_.get()));
   return end_.Record(stream_.get());
