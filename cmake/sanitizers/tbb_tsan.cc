@@ -40,7 +40,9 @@ class PlaceInArena {
  private:
   static constexpr int kPlaces = 1024;
   static int Index() {
-    return std::clamp(tbb::this_task_arena::current_thread_index(), 0, kPlaces - 1);
+    static auto* const slot = Real<d1::slot_id(const d1::execution_data*)>(
+        "_ZN3tbb6detail2r114execution_slotEPKNS0_2d114execution_dataE");
+    return std::min<int>(slot(nullptr), kPlaces - 1);
   }
 
   static inline char places[kPlaces];

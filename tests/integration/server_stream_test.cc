@@ -386,7 +386,9 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   constexpr uint64_t kFrames = 24;
   constexpr int kCapacity = 20'000;
   constexpr int kMaxResponseBytes = kCapacity * 56 + 4096;
-  StartServer({}, WithLimits([](DerivedLimits* limits) {
+  server::Config config;
+  config.mutable_limits()->set_send_timeout_ms(600'000);  // they are read in the end, one by one
+  StartServer(config, WithLimits([](DerivedLimits* limits) {
                 limits->stream_response_bytes = 4 * kMaxResponseBytes;
                 limits->response_bytes = 10 * kMaxResponseBytes;
               }));
