@@ -73,32 +73,42 @@ void ExpectLate(const v1::FrameResult& result, uint64_t sequence) {
   EXPECT_THAT(result.status().message(), HasSubstr("on the client"));
 }
 
-TEST_F(FrameLinkTest, FramesThatTheLinkKeepsWaitingAreDroppedAsThePolicySaysInTheirPlace) {
-  for (const bool newest : {true, false}) {
-    absl::Notification first_came;
-    absl::Notification go;
-    SetScript({[&](ServerStream* stream) {
+// A connection that reads one frame, and answers it and reads the others once it may. That frame is
+// under way then, and so no other one is.
+struct HeldConnection {
+  Connection Script() {
+    return [this](ServerStream* stream) {
       v1::StreamFramesRequest request;
       stream->Read(&request);
-      first_came.Notify();
+      came.Notify();
       go.WaitForNotification();
       Answer(stream, request);
       return Echo(stream);
-    }});
+    };
+  }
+
+  absl::Notification came;
+  absl::Notification go;
+};
+
+TEST_F(FrameLinkTest, FramesThatTheLinkKeepsWaitingAreDroppedAsThePolicySaysInTheirPlace) {
+  for (const bool newest : {true, false}) {
+    HeldConnection held;
+    SetScript({held.Script()});
     {
       absl::MutexLock lock(&service_.mutex);
       service_.opens.clear();
     }
     const auto stream =
         Open(absl::Seconds(60), With(newest ? v1::DROP_POLICY_NEWEST : v1::DROP_POLICY_OLDEST));
-    // The first one is under way, and so no other one is. One waits.
     ASSERT_TRUE(Send(stream.get(), 1).ok());
-    first_came.WaitForNotification();
+    held.came.WaitForNotification();
+    // One waits.
     for (const uint64_t sequence : {2, 3, 4}) ASSERT_TRUE(Send(stream.get(), sequence).ok());
     absl::StatusOr<std::optional<v1::FrameResult>> nothing;
     EXPECT_FALSE(stream->Receive(absl::ZeroDuration(), &nothing));  // the order is kept
     EXPECT_EQ(stream->link().dropped, 2u);
-    go.Notify();
+    held.go.Notify();
     EXPECT_EQ(Next(stream.get()), "1");
     if (newest) {
       ExpectDropped(Result(stream.get()), 2);
@@ -115,15 +125,14 @@ TEST_F(FrameLinkTest, FramesThatTheLinkKeepsWaitingAreDroppedAsThePolicySaysInTh
 }
 
 TEST_F(FrameLinkTest, TheCallerChoosesHowManyFramesWait) {
-  absl::Notification go;
-  SetScript({[&go](ServerStream* stream) {
-    go.WaitForNotification();
-    return Echo(stream);
-  }});
+  HeldConnection held;
+  SetScript({held.Script()});
   auto stream = client_->OpenStream(With(v1::DROP_POLICY_NEWEST), {.max_waiting = 2});
   ASSERT_TRUE(stream.ok()) << stream.status();
-  for (const uint64_t sequence : {1, 2, 3, 4}) ASSERT_TRUE(Send(stream->get(), sequence).ok());
-  go.Notify();
+  ASSERT_TRUE(Send(stream->get(), 1).ok());
+  held.came.WaitForNotification();
+  for (const uint64_t sequence : {2, 3, 4}) ASSERT_TRUE(Send(stream->get(), sequence).ok());
+  held.go.Notify();
   for (const std::string expected : {"1", "2!", "3", "4"}) {
     EXPECT_EQ(Next(stream->get()), expected);
   }
@@ -133,16 +142,15 @@ TEST_F(FrameLinkTest, TheCallerChoosesHowManyFramesWait) {
 
 // The last frames must not be lost with the end of the sending.
 TEST_F(FrameLinkTest, AFrameThatWaitsIsSentBeforeTheEnd) {
-  absl::Notification go;
-  SetScript({[&go](ServerStream* stream) {
-    go.WaitForNotification();
-    return Echo(stream);
-  }});
+  HeldConnection held;
+  SetScript({held.Script()});
   const auto stream = Open(absl::Seconds(60), With(v1::DROP_POLICY_OLDEST));
-  for (const uint64_t sequence : {1, 2}) ASSERT_TRUE(Send(stream.get(), sequence).ok());
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  held.came.WaitForNotification();
+  ASSERT_TRUE(Send(stream.get(), 2).ok());
   ASSERT_TRUE(stream->CloseSend().ok());
   EXPECT_FALSE(Send(stream.get(), 3).ok());
-  go.Notify();
+  held.go.Notify();
   for (const std::string expected : {"1", "2", "end"}) EXPECT_EQ(Next(stream.get()), expected);
 }
 
