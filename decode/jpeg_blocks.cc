@@ -3,6 +3,7 @@
 
 #include "decode/jpeg_blocks.h"
 
+#include <algorithm>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -29,9 +30,9 @@ bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
   return decided;
 }
 #else
-// A vector holds one row of one block or, with 32 bytes, of two blocks side by side; all operations
-// stay within 16 bytes.
-using D16 = hn::CappedTag<int16_t, 16>;
+// A vector holds one row of a block or, with AVX2 and AVX-512, of two or four blocks side by side;
+// all operations stay within 16 bytes.
+using D16 = hn::CappedTag<int16_t, 32>;
 using D16Block = hn::CappedTag<int16_t, 8>;
 using D32 = hn::Repartition<int32_t, D16>;
 using V16 = hn::Vec<D16>;
@@ -40,7 +41,9 @@ constexpr int kBlocks = static_cast<int>(hn::MaxLanes(D16())) / 8;
 
 // The sum of the products of neighbours.
 HWY_INLINE V32 PairSums(V16 a, V16 b) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return V32{_mm512_madd_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
   return V32{_mm256_madd_epi16(a.raw, b.raw)};
 #elif HWY_ARCH_X86
   return V32{_mm_madd_epi16(a.raw, b.raw)};
@@ -96,7 +99,9 @@ template <int kShift>
 HWY_INLINE V16 Rounded(V32 low, V32 high) {
   low = hn::ShiftRight<kShift>(low);
   high = hn::ShiftRight<kShift>(high);
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return V16{_mm512_packs_epi32(low.raw, high.raw)};
+#elif HWY_TARGET == HWY_AVX2
   return V16{_mm256_packs_epi32(low.raw, high.raw)};
 #elif HWY_ARCH_X86
   return V16{_mm_packs_epi32(low.raw, high.raw)};
@@ -156,42 +161,58 @@ HWY_INLINE void Transpose(V16 (&x)[8]) {
 
 // Row `y` of each block.
 HWY_INLINE V16 LoadRow(const int16_t* blocks, int y) {
-  const D16Block d_block;
-  const auto first = hn::LoadU(d_block, blocks + 8 * y);
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  return hn::Combine(D16(), hn::LoadU(d_block, blocks + 64 + 8 * y), first);
+  const auto row = [&](int i) HWY_ATTR { return hn::LoadU(D16Block(), blocks + 64 * i + 8 * y); };
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  const hn::Half<D16> d_half;
+  return hn::Combine(D16(), hn::Combine(d_half, row(3), row(2)),
+                     hn::Combine(d_half, row(1), row(0)));
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Combine(D16(), row(1), row(0));
 #else
-  return first;
-#endif
-}
-HWY_INLINE V16 LoadSame(const int16_t* rows, int y) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  const auto one = hn::LoadU(D16Block(), rows + 8 * y);
-  return hn::Combine(D16(), one, one);
-#else
-  return hn::LoadU(D16(), rows + 8 * y);
+  return row(0);
 #endif
 }
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-// Stores rows `y` and `y + 1` of a block.
-HWY_INLINE void StoreTwoRows(hn::Vec<hn::CappedTag<uint8_t, 16> > rows, const JpegBlockPlace& place,
-                             int y) {
+using D8 = hn::Repartition<uint8_t, D16>;
+using V8 = hn::Vec<D8>;
+
+HWY_INLINE V8 PackBytes(V16 a, V16 b) {
+#if HWY_TARGET == HWY_AVX2
+  return V8{_mm256_packs_epi16(a.raw, b.raw)};
+#else
+  return V8{_mm512_packs_epi16(a.raw, b.raw)};
+#endif
+}
+
+// Stores rows `y` and `y + 1` of the first `count` >= 1 blocks.
+HWY_INLINE void StoreTwoRows(hn::Vec<hn::CappedTag<uint8_t, 16> > rows, const JpegBlockPlace* place,
+                             int, int y) {
   const hn::CappedTag<uint8_t, 8> d;
-  hn::StoreU(hn::LowerHalf(d, rows), d, place.pixels + y * place.pitch_bytes);
-  hn::StoreU(hn::UpperHalf(d, rows), d, place.pixels + (y + 1) * place.pitch_bytes);
+  hn::StoreU(hn::LowerHalf(d, rows), d, place->pixels + y * place->pitch_bytes);
+  hn::StoreU(hn::UpperHalf(d, rows), d, place->pixels + (y + 1) * place->pitch_bytes);
 }
+HWY_INLINE void StoreTwoRows(hn::Vec<hn::CappedTag<uint8_t, 32> > rows,
+                             const JpegBlockPlace* places, int count, int y) {
+  const hn::Half<hn::CappedTag<uint8_t, 32> > d_half;
+  StoreTwoRows(hn::LowerHalf(d_half, rows), places, 1, y);
+  if (count > 1) StoreTwoRows(hn::UpperHalf(d_half, rows), places + 1, 1, y);
+}
+#if HWY_TARGET != HWY_AVX2
+HWY_INLINE void StoreTwoRows(V8 rows, const JpegBlockPlace* places, int count, int y) {
+  const hn::Half<D8> d_half;
+  StoreTwoRows(hn::LowerHalf(d_half, rows), places, count, y);
+  if (count > 2) StoreTwoRows(hn::UpperHalf(d_half, rows), places + 2, count - 2, y);
+}
+#endif
 
-// `x`: columns of two blocks. Transposed as bytes, which takes half of the steps.
-HWY_INLINE void StorePixels(const V16 (&x)[8], const JpegBlockPlace* places, bool has_second) {
-  const hn::Repartition<uint8_t, D16> d8;
+// `x`: columns of the blocks. Transposed as bytes, which takes half of the steps.
+HWY_INLINE void StorePixels(const V16 (&x)[8], const JpegBlockPlace* places, int count) {
+  const D8 d8;
   const hn::Repartition<uint16_t, D16> d16;
   const hn::Repartition<uint32_t, D16> d32;
-  const hn::Half<decltype(d8)> d_block;
-  using V8 = hn::Vec<decltype(d8)>;
-  const auto bytes = [&](V16 a, V16 b) HWY_ATTR {
-    return hn::Xor(V8{_mm256_packs_epi16(a.raw, b.raw)}, hn::Set(d8, 128));
-  };
+  const auto bytes = [&](V16 a, V16 b)
+                         HWY_ATTR { return hn::Xor(PackBytes(a, b), hn::Set(d8, 128)); };
   V8 pairs[4];  // columns 0 and 1, 2 and 3, ...
   for (int i = 0; i < 2; ++i) {
     const V8 even = bytes(x[4 * i], x[4 * i + 2]);
@@ -208,18 +229,14 @@ HWY_INLINE void StorePixels(const V16 (&x)[8], const JpegBlockPlace* places, boo
     };
     const auto left = fours(0);
     const auto right = fours(1);
-    const V8 upper = hn::BitCast(d8, hn::InterleaveLower(d32, left, right));
-    const V8 lower = hn::BitCast(d8, hn::InterleaveUpper(d32, left, right));
-    StoreTwoRows(hn::LowerHalf(d_block, upper), places[0], 4 * half);
-    StoreTwoRows(hn::LowerHalf(d_block, lower), places[0], 4 * half + 2);
-    if (has_second) {
-      StoreTwoRows(hn::UpperHalf(d_block, upper), places[1], 4 * half);
-      StoreTwoRows(hn::UpperHalf(d_block, lower), places[1], 4 * half + 2);
-    }
+    const auto upper = hn::BitCast(d8, hn::InterleaveLower(d32, left, right));
+    const auto lower = hn::BitCast(d8, hn::InterleaveUpper(d32, left, right));
+    StoreTwoRows(upper, places, count, 4 * half);
+    StoreTwoRows(lower, places, count, 4 * half + 2);
   }
 }
 #else
-HWY_INLINE void StorePixels(V16 (&x)[8], const JpegBlockPlace* places, bool) {
+HWY_INLINE void StorePixels(V16 (&x)[8], const JpegBlockPlace* places, int) {
   const hn::CappedTag<int8_t, 8> d_signed;
   const hn::CappedTag<uint8_t, 8> d;
   Transpose(x);
@@ -247,28 +264,30 @@ bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
   const auto magnitude = [&](V16 v) HWY_ATTR { return hn::BitCast(du, hn::Abs(v)); };
   VU most_in = hn::Zero(du);
   VU most_between = hn::Zero(du);
+  const auto* const factors = reinterpret_cast<const int16_t*>(quantisers.values);
   for (int at = 0; at < count; at += kBlocks) {
     const int16_t* const blocks = coefficients + 64 * at;
-    const bool has_second = at + 1 < count;
+    const int here = std::min(kBlocks, count - at);
     V16 x[8];
     VU in = hn::Zero(du);
     for (int y = 0; y < 8; ++y) {
       const V16 coefficient = LoadRow(blocks, y);
       in = hn::Max(in, magnitude(coefficient));
-      x[y] = hn::Mul(coefficient, LoadSame(reinterpret_cast<const int16_t*>(quantisers.values), y));
+      x[y] = hn::Mul(coefficient, hn::LoadDup128(D16(), factors + 8 * y));
     }
     Pass<kIdctColumnShift>(x);
     VU between = magnitude(x[0]);
     for (int y = 1; y < 8; ++y) between = hn::Max(between, magnitude(x[y]));
-    if (kBlocks == 2 && !has_second) {  // the second block is none
-      in = hn::ZeroExtendVector(du, hn::LowerHalf(in));
-      between = hn::ZeroExtendVector(du, hn::LowerHalf(between));
+    if (here < kBlocks) {  // the last vector has more room than there are blocks
+      const auto used = hn::FirstN(du, static_cast<size_t>(8 * here));
+      in = hn::IfThenElseZero(used, in);
+      between = hn::IfThenElseZero(used, between);
     }
     most_in = hn::Max(most_in, in);
     most_between = hn::Max(most_between, between);
     Transpose(x);
     Pass<kIdctRowShift>(x);
-    StorePixels(x, places + at, has_second);
+    StorePixels(x, places + at, here);
   }
   const auto are_within = [&](VU most, int limit) HWY_ATTR {
     const VU excess = hn::SaturatedSub(most, hn::Set(du, static_cast<uint16_t>(limit)));

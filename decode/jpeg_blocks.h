@@ -32,8 +32,11 @@ struct JpegBlockPlace {
   int64_t pitch_bytes = 0;
 };
 
-// Writes the pixels of `count` blocks of 64 coefficients each, in rows, to their places. One block
-// after the last one is read, too, but not used. False if a block was undecided.
+// WriteJpegBlocks() reads so many blocks behind the last one, too, without using them.
+inline constexpr int kJpegBlocksBehind = 3;
+
+// Writes the pixels of `count` blocks of 64 coefficients each, in rows, to their places. False if a
+// block was undecided.
 bool WriteJpegBlocks(const int16_t* coefficients, int count, const JpegQuantisers& quantisers,
                      const JpegBlockPlace* places);
 

@@ -32,7 +32,7 @@ struct JpegLaneSpace {
   static constexpr size_t kWindowBytes = 8 << 10;
   static_assert(kWindowBytes > 2 * kJpegMaxMcuBytes);
 
-  alignas(64) int16_t coefficients[(kBlocks + 2) * kJpegBlockCoefficients];
+  alignas(64) int16_t coefficients[(kBlocks + 1 + kJpegBlocksBehind) * kJpegBlockCoefficients];
   uint8_t window[kWindowBytes + kJpegMaxMcuBytes + 64] = {};
 };
 

@@ -29,7 +29,7 @@ constexpr int kLaneBlocks = 1024;
 constexpr int kLastBits = 7;  // fewer than 8 bits may be left over
 
 struct LaneRecord {
-  alignas(64) int16_t coefficients[(kLaneBlocks + 2) * kJpegBlockCoefficients];
+  alignas(64) int16_t coefficients[(kLaneBlocks + 1 + kJpegBlocksBehind) * kJpegBlockCoefficients];
   uint64_t starts[kLaneBlocks + 1];  // of MCUs; the last one is where the next would begin
 };
 

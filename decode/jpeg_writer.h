@@ -19,8 +19,8 @@ class JpegWriter {
   // From `first_mcu` on, where the DC prediction begins anew. `scan` is whole.
   JpegWriter(const JpegScan* scan, const MutableImageView& out, int64_t first_mcu);
 
-  // `coefficients`: of `mcus` MCUs, as a JpegLane leaves them; DC differences become values. One
-  // block more is read. False if libjpeg-turbo must decide about a block.
+  // `coefficients`: of `mcus` MCUs, as a JpegLane leaves them; DC differences become values.
+  // kJpegBlocksBehind more are read. False if libjpeg-turbo must decide about a block.
   bool Write(int16_t* coefficients, int64_t mcus);
   // At a restart marker.
   void ResetPrediction() { prediction_ = 0; }

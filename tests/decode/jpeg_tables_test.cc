@@ -243,9 +243,9 @@ TEST(JpegIdctTest, SimdTwinIsThePlainLoop) {
     const int step = 1 << random() % (round % 10 == 0 ? 15 : 7);
     for (uint16_t& value : quantisers.values) value = static_cast<uint16_t>(1 + random() % step);
     quantisers.SetLimits();
-    const int count = 1 + static_cast<int>(random() % 5);
+    const int count = 1 + static_cast<int>(random() % 9);
     const int size = 1 << (1 + random() % (round % 10 == 0 ? 16 : 8));
-    std::vector<int16_t> coefficients(64 * static_cast<size_t>(count + 1));
+    std::vector<int16_t> coefficients(64 * static_cast<size_t>(count + kJpegBlocksBehind));
     const uint32_t sparse = 1 + random() % 12;
     for (size_t i = 0; i < 64 * static_cast<size_t>(count); ++i) {
       if (random() % sparse != 0) continue;
