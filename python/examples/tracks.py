@@ -56,13 +56,9 @@ def main() -> None:
     paths: dict[int, list[npt.NDArray[np.float32]]] = {}
     ended = 0
     frames = itertools.islice(frames_of(arguments.source), arguments.frames)
-    options = orbserve.Vio(
-        max_features=200,
-        track=orbserve.TrackOptions(illumination=orbserve.Illumination.OFFSET, max_residual=12),
-    )
     # A camera that cannot wait would take drop_policy="newest", and a robot on Wi-Fi reconnect=30.
     with orbserve.Client(arguments.server) if arguments.server else orbserve.local() as client:
-        with client.stream(options, track=True, omit_features=True) as stream:
+        with client.stream(track=True, omit_features=True) as stream:
             for result in stream.run(frames):
                 if result.error is not None:
                     print(f"frame {result.sequence}: {result.error}")
