@@ -258,6 +258,32 @@ def test_a_live_stream_has_only_as_much_on_its_way_as_the_link_holds(policy: str
     assert peer.session.link.in_flight == peer.session.link.window == 2
 
 
+def test_the_link_limits_while_frames_wait_for_it_and_the_server_is_faster() -> None:
+    for server_time, limits in ((0.01, True), (0.09, False)):
+        peer = Peer(drop_policy="newest")
+        assert not peer.session.link.limits
+        peer.send()
+        peer.written()
+        peer.send()
+        assert peer.written() == []  # waits
+        peer.clock.now += 0.1
+        peer.answer(0, timings={"total_ns": int(server_time * 1e9)})
+        assert peer.session.link.limits == limits
+        peer.clock.now += 1.1  # no frame has waited since
+        assert not peer.session.link.limits
+
+
+def test_the_link_limits_no_frames_of_block() -> None:
+    peer = Peer(is_slow=True, drop_policy="block")
+    peer.send(LARGE)
+    peer.written()
+    peer.send(LARGE)
+    assert peer.written() == []
+    peer.clock.now += 0.1
+    peer.answer(0)
+    assert not peer.session.link.limits
+
+
 def test_block_drops_nothing_and_leaves_the_bound_to_the_server() -> None:
     peer = Peer(is_slow=True, drop_policy="block")
     assert peer.send(LARGE)

@@ -27,6 +27,7 @@ _NO_FRAME = SentFrame(0, 0)
 _LEAST_BUDGET_S = 0.001  # the wire has whole milliseconds, and 0 stands for none
 # A delay above which the link holds back a stream, and not the server, of which the frames' times there tell.
 _SLOW_LINK_S, _SLOW_LINK_RATIO = 0.5, 4
+_LIMITS_S = 1.0  # so long after a frame has waited for the link, the link limits
 _SMALL_BYTES = 128 << 10  # frames that are no load for a slow link, all together
 
 
@@ -135,6 +136,13 @@ class Outbox:
     # Frames that ended here.
     dropped: int = 0
     expired: int = 0
+    _waited: float = float("-inf")  # time at which a frame last waited for the window
+    _was_link: bool = False  # the latest answer was longer on its way than on the server
+
+    @property
+    def limits(self) -> bool:
+        """The link keeps frames waiting, and not the server or the source."""
+        return self._was_link and self.clock() - self._waited <= _LIMITS_S
 
     def has_place(self, request: Request, policy: DropPolicy) -> bool:
         """True if the message may be put in now."""
@@ -161,6 +169,8 @@ class Outbox:
         if self.waiting[0].options is None:
             if not self._has_room(self.waiting[0], policy):
                 self.window.is_short = True
+                if policy != DropPolicy.BLOCK:
+                    self._waited = self.clock()
                 return None
             self.in_flight += 1
             self.bytes_in_flight += self.waiting[0].size
@@ -182,6 +192,7 @@ class Outbox:
         if server_time is not None and request.written is not None:
             now = self.clock()
             delay = max(now - request.written - server_time, 0.0)
+            self._was_link = delay > server_time
             self.is_slow = delay > max(_SLOW_LINK_S, _SLOW_LINK_RATIO * server_time)
             self.window.answered(request.written, delay, now)
 
@@ -190,6 +201,7 @@ class Outbox:
         self.in_flight = self.bytes_in_flight = 0
         self.window = Window()
         self.is_slow = True
+        self._was_link = False
 
     def expire(self) -> bool:
         """Gives up the frames that wait and whose budgets have passed: their `error` is set. True if there were any."""

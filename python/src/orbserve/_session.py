@@ -44,6 +44,10 @@ class StreamLink:
     delay: float | None
     """Least round trip less server time of the last ten seconds, in seconds; None: nothing was answered yet."""
 
+    limits: bool
+    """With NEWEST and OLDEST: the link keeps frames waiting, and not the server or the source. A smaller format, or
+    `jpeg_age`, makes results younger."""
+
     dropped: int
     """Frames that the client dropped before they were sent, since the stream began."""
 
@@ -97,7 +101,10 @@ class Session:
     def link(self) -> StreamLink:
         """State of the link."""
         box = self._outbox
-        return StreamLink(box.window.size, box.in_flight, box.window.least_delay, box.dropped, box.expired, self._late)
+        window = box.window
+        return StreamLink(
+            window.size, box.in_flight, window.least_delay, box.limits, box.dropped, box.expired, self._late
+        )
 
     # -- frames on their way out ---------------------------------------------------------------------------------------
 
