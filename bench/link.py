@@ -4,7 +4,7 @@
 """Streams over bad links: ages of answers, one result a frame, and the time until a silent cut is noticed.
 
   python bench/link.py [--build build] [--shows ages,cuts] [--links NAME,...] [--seconds S] [--deadline-ms MS]
-      [--policy newest|oldest|block] [--cuts N] [--client NAME=COMMAND]... [--no-program]
+      [--policy newest|oldest|block] [--cuts N] [--clients program,c++,python,asyncio] [--client NAME=COMMAND]...
 
 Starts the real server, a relay (link_relay.py) and each client, which sends raw frames of 640x480 at 30 a second.
 
@@ -12,7 +12,8 @@ ages: a line for each client and link: frames, results, answers in time, dropped
   client says and as seen from here, which must not exceed the deadline by more than 50 ms.
 cuts: time from a silent cut to the event that tells of it, idle and at 30 frames a second; at most 3 s.
 
-COMMAND is a line for the shell with {server}, {policy}, {deadline_ms}, {seconds}, {fps}, {width} and {height}. The client
+The clients are the program, the C++ library (link_client of the build) and the Python package (link_client.py), which this
+Python has to find. --client adds another one. COMMAND is a line for the shell with {server}, {policy}, {deadline_ms}, {seconds}, {fps}, {width} and {height}. The client
 connects again after losses, prints each result as a line of JSON as `orbserve stream --json` does (`sequence`,
 `timestamp_ns` = index / fps, `age_ms`, `round_trip_ms`, `error`.`reason`), prints "connection is lost" and "connected again"
 on standard error, and sends one frame and then none where {fps} is 0. The exit code is 1 if a line misses its aim.
@@ -35,6 +36,10 @@ import link_relay
 
 FPS = 30
 SLACK_MS = 50
+ARGUMENTS = (
+    "--server {server} --policy {policy} --deadline-ms {deadline_ms} --seconds {seconds} --fps {fps} --width {width} "
+    "--height {height}"
+)
 NOTICE_S = 3.0
 
 # Name: rate in Mbit/s, delay of each direction in ms, and what happens in the middle: (seconds, command) pairs.
@@ -241,10 +246,14 @@ def main():
     parser.add_argument("--policy", default="newest", choices=["newest", "oldest", "block"])
     parser.add_argument("--cuts", type=int, default=50)
     parser.add_argument("--client", action="append", default=[], metavar="NAME=COMMAND")
-    parser.add_argument("--no-program", action="store_true")
+    parser.add_argument("--clients", default="program,c++,python,asyncio")
     options = parser.parse_args()
-    options.client = dict(text.split("=", 1) for text in options.client)
-    names = ([] if options.no_program else ["program"]) + list(options.client)
+    given = dict(text.split("=", 1) for text in options.client)
+    names = [name for name in options.clients.split(",") if name] + list(given)
+    python = shlex.join([sys.executable, str(pathlib.Path(__file__).with_name("link_client.py"))])
+    library = shlex.quote(str(options.build / "bin" / "link_client"))
+    commands = {"c++": library, "python": python, "asyncio": f"{python} --asyncio"}
+    options.client = {name: f"{command} {ARGUMENTS}" for name, command in commands.items()} | given
     good = []
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, pathlib.Path(folder))
