@@ -186,6 +186,8 @@ class Bench:
             problems.append(f"not one result a frame: {len(rows)} of {frames}")
         if max(outside, default=0) > limit:
             problems.append("too old")
+        if not ages:
+            problems.append("none in time")
         if name == "program" and announced != dropped:
             problems.append(f"{announced} drops announced")
         ages.sort()
