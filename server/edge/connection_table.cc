@@ -36,11 +36,16 @@ PeerKeys KeysOfIpv4(const void* address, int port) {
   return keys;
 }
 
-// True if gRPC has not read all that the client sent: on a busy machine its call may be among that.
-bool HasUnread(const TrackedConnection& connection) {
+// A client's part of the handshake of HTTP/2 is shorter: preface, settings, a window.
+constexpr int kHandshakeBytes = 256;
+
+// True if gRPC has not read what the client sent, and that is more than a handshake: on a busy
+// machine the client's call may be among it.
+bool HasUnreadCall(const TrackedConnection& connection) {
   int unread_bytes = 0;
   return connection.stage == TrackedConnection::Stage::kServed &&
-         ioctl(connection.duplicate.get(), FIONREAD, &unread_bytes) == 0 && unread_bytes > 0;
+         ioctl(connection.duplicate.get(), FIONREAD, &unread_bytes) == 0 &&
+         unread_bytes > kHandshakeBytes;
 }
 
 }  // namespace
@@ -146,7 +151,7 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
     const GuardView view = look_(connection);
     if (view.is_answered) return {Room::kPreempt, *number};
     const Rank rank = connection.stage == TrackedConnection::Stage::kSilent ? kSilent
-                      : view.calls == 0 && !HasUnread(connection)           ? kHandshake
+                      : view.calls == 0 && !HasUnreadCall(connection)       ? kHandshake
                                                                             : kCall;
     const int64_t most_ms = rank == kSilent ? bounds_.max_arrival_ms
                             : connection.stage == TrackedConnection::Stage::kHandshake

@@ -138,6 +138,9 @@ TEST_F(ConnectionTableTest, WhatTheServerHasNotReadMayBeACall) {
   table_->Find(unread)->duplicate = FileDescriptor(sockets[0]);
   for (int i = 1; i < 4; ++i) Add("n.1", kNow + i);
   EXPECT_EQ(RoomFor("n.2", kNow + 20, 100'000).preempted, unread);
+  const std::string handshake(256, 'h');
+  ASSERT_EQ(write(client.get(), handshake.data(), handshake.size()), 256);
+  EXPECT_EQ(RoomFor("n.2", kNow + 20, 100'000).preempted, unread);
   ASSERT_EQ(write(client.get(), "call", 4), 4);
   EXPECT_EQ(RoomFor("n.2", kNow + 20, 100'000).preempted, unread + 1);
 }
