@@ -26,7 +26,7 @@ enum class Denial {
   kWrongCertificate,    // of no authority that is known, not valid yet, or without a name
   kExpiredCertificate,  // of a known authority, and expired
   kWrongName,           // the metadata x-client-id is another client's
-  kHandshake,           // no TLS, or a client that does not take the server's certificate
+  kHandshake,           // no TLS, or an error in it
 };
 inline constexpr std::array kDenialNames = {
     "no_token",          "wrong_token",         "expired_token", "no_certificate",

@@ -39,7 +39,7 @@ struct HandshakeFailure {
     kNoCertificate,       // the client has none
     kWrongCertificate,    // of no authority that is known, or not valid yet
     kExpiredCertificate,  // of a known authority
-    kOther,               // no TLS, or the client does not take the server's certificate
+    kOther,               // no TLS, or an error in it
   };
   Cause cause = Cause::kEnded;
   std::string text;  // of OpenSSL
