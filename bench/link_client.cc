@@ -66,11 +66,12 @@ void SendAll(const Settings& settings, client::FrameStream* stream) {
   const Clock::time_point begin = Clock::now();
   for (int i = 0; i < static_cast<int>(settings.seconds * settings.fps); ++i) {
     const std::chrono::nanoseconds time(static_cast<int64_t>(1e9 * i / settings.fps));
-    std::this_thread::sleep_until(begin + time);
+    const Clock::time_point due = begin + time;
+    std::this_thread::sleep_until(due);
     v1::Frame frame = image;
     frame.set_sequence(static_cast<uint64_t>(i));
     frame.set_timestamp_ns(time.count());
-    if (!stream->Send(std::move(frame)).ok()) return;
+    if (!stream->Send(std::move(frame), due).ok()) return;
   }
   (void)stream->CloseSend();
 }

@@ -23,8 +23,10 @@ def frames(arguments):
         threading.Event().wait()
     begin = time.monotonic()
     for i in range(int(arguments.seconds * arguments.fps)):
-        time.sleep(max(begin + i / arguments.fps - time.monotonic(), 0))
-        yield orbserve.Frame(image, timestamp_ns=round(1e9 * i / arguments.fps))
+        due = begin + i / arguments.fps
+        while (now := time.monotonic()) < due:
+            time.sleep(due - now)
+        yield orbserve.Frame(image, timestamp_ns=round(1e9 * i / arguments.fps), capture_time=due)
 
 
 async def frames_async(arguments):
