@@ -194,13 +194,18 @@ def test_a_stream_connects_again_after_a_kill(own_server: Server, asynchronous: 
                 restart()
             yield frame
 
-    if asynchronous:
-        results = asyncio.run(run_async(own_server.address, frames(), events))
-    else:
-        with orbserve.Client(own_server.address) as client:
-            with client.stream("vio", track=True, reconnect=20, on_event=events.append) as stream:
-                results = list(stream.run(frames()))
+    results = run_to_end(asynchronous, own_server.address, frames(), events)
     check_after_loss(count, results, events)
+
+
+def run_to_end(
+    asynchronous: bool, address: str, frames: Iterator[Pixels], events: list[StreamEvent]
+) -> list[FrameResult]:
+    if asynchronous:
+        return asyncio.run(run_async(address, frames, events))
+    with orbserve.Client(address) as client:
+        with client.stream("vio", track=True, reconnect=20, on_event=events.append) as stream:
+            return list(stream.run(frames))
 
 
 async def run_async(address: str, frames: Iterator[Pixels], events: list[StreamEvent]) -> list[FrameResult]:
@@ -230,12 +235,7 @@ def test_a_server_that_stops_in_order_costs_no_frame(own_server: Server, asynchr
             time.sleep(0.02)
             yield frame
 
-    if asynchronous:
-        results = asyncio.run(run_async(own_server.address, frames(), events))
-    else:
-        with orbserve.Client(own_server.address) as client:
-            with client.stream("vio", track=True, reconnect=20, on_event=events.append) as stream:
-                results = list(stream.run(frames()))
+    results = run_to_end(asynchronous, own_server.address, frames(), events)
     assert [r.sequence for r in results] == list(range(count))
     assert all(r.error is None for r in results)
     assert [e.kind for e in events] == [StreamEventKind.GOING_AWAY, StreamEventKind.RECONNECTED]

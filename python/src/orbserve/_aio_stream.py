@@ -15,11 +15,11 @@ import grpc.aio
 
 from . import _outbox
 from ._errors import CancelledError, OrbserveError, error_of, from_rpc
-from ._generated import StreamOpened
 from ._images import Frame, Image
 from ._outbox import Request
 from ._results import FrameResult, StreamEvent
 from ._session import Session, StreamLink
+from ._stream_base import StreamBase
 from ._stream_options import StreamOptions
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class _Connection:
             self.opening.cancel()
 
 
-class AsyncFrameStream:
+class AsyncFrameStream(StreamBase):
     """Stream of one camera's frames for asyncio. Made by `AsyncClient.stream()`; methods and errors are those of
     `FrameStream`.
 
@@ -70,11 +70,8 @@ class AsyncFrameStream:
         timeout: float | None,
     ) -> None:
         """Use `AsyncClient.stream()`."""
-        self._method = method
-        self._metadata = metadata
-        self._on_event = on_event
+        super().__init__(method, metadata, session, on_event)
         self._timeout = timeout
-        self._session = session
         self._changed = asyncio.Condition()
         self._connection: _Connection | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -92,17 +89,6 @@ class AsyncFrameStream:
     ) -> None:
         """Closes the stream."""
         await self.close()
-
-    @property
-    def opened(self) -> StreamOpened:
-        """As `FrameStream.opened`."""
-        assert self._session.opened is not None, "the stream is opened by `async with`"
-        return self._session.opened
-
-    @property
-    def going_away(self) -> bool:
-        """As `FrameStream.going_away`."""
-        return self._session.going_away
 
     @property
     def link(self) -> StreamLink:

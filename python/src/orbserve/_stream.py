@@ -14,11 +14,11 @@ import grpc
 
 from . import _outbox
 from ._errors import CancelledError, OrbserveError, error_of, from_rpc
-from ._generated import StreamOpened
 from ._images import Frame, Image
 from ._outbox import Request
 from ._results import FrameResult, StreamEvent
 from ._session import Session, StreamLink
+from ._stream_base import StreamBase
 from ._stream_options import StreamOptions
 
 
@@ -30,7 +30,7 @@ class _Connection:
     closed = False  # no further message goes over it
 
 
-class FrameStream:
+class FrameStream(StreamBase):
     """Stream of one camera's frames: frames in, exactly one result for each frame out, in the order of the frames.
 
     Made by `Client.stream()`. One thread sends and one receives, or `run()` does both. A single thread may do both by
@@ -46,10 +46,7 @@ class FrameStream:
         timeout: float | None,
     ) -> None:
         """Opens the stream. Use `Client.stream()`."""
-        self._method = method
-        self._metadata = metadata
-        self._on_event = on_event
-        self._session = session
+        super().__init__(method, metadata, session, on_event)
         # Guards the session and the connection's flags.
         self._changed = threading.Condition()
         self._connection: _Connection | None = None  # the latest one, perhaps not open yet
@@ -68,19 +65,6 @@ class FrameStream:
     ) -> None:
         """Closes the stream."""
         self.close()
-
-    @property
-    def opened(self) -> StreamOpened:
-        """The server's latest answer to an opening: the pipeline in force, the frames that it takes at once, its
-        limits.
-        """
-        assert self._session.opened is not None
-        return self._session.opened
-
-    @property
-    def going_away(self) -> bool:
-        """The server has said that it is about to stop, and the stream has not gone over to another one yet."""
-        return self._session.going_away
 
     @property
     def link(self) -> StreamLink:
