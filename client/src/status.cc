@@ -55,7 +55,7 @@ absl::string_view AdviceFor(const std::string& text) {
            "--tls-ca)";
   }
   for (const absl::string_view closed :
-       {"socket closed", "connection reset", "endpoint read failed"}) {
+       {"socket closed", "connection reset", "endpoint read failed", "unwrap failed"}) {
     if (!absl::StrContains(cause, closed)) continue;
     return "; something there takes the connection and closes it: maybe the server wants TLS "
            "(tls_ca_file, --tls-ca), or a certificate of the client that it accepts "

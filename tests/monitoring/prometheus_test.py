@@ -246,17 +246,18 @@ class Test:
             has_sensor = "orbserve_power_watts" in plain.get("/metrics")
             if not has_sensor:
                 prometheus.watch("power", page.http_address)
-            self.check_recording_rules(prometheus)
+            self.check_recording_rules(prometheus, plain)
             self.check_dashboard(prometheus, plain, has_sensor)
         finally:
             prometheus.stop()
             self.stop()
 
-    def check_recording_rules(self, prometheus):
+    def check_recording_rules(self, prometheus, server):
         names = [rule["name"] for rule in prometheus.rules() if rule["type"] == "recording"]
         assert names
 
         def missing():
+            self.load.call(server)  # a rate needs two scrapes with a call between them
             return [name for name in names if not prometheus.query(name)]
 
         try:

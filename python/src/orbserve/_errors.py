@@ -163,7 +163,9 @@ def _advice_for(text: str) -> str:
         return "; the certificate of the server is for another host, has expired, or is not signed by those in `tls_ca`"
     if "wrong version number" in cause:
         return "; the server speaks plain text there: connect without `tls_ca`"
-    if any(closed in cause for closed in ("socket closed", "connection reset", "endpoint read failed")):
+    if any(
+        closed in cause for closed in ("socket closed", "connection reset", "endpoint read failed", "unwrap failed")
+    ):
         return (
             "; something there takes the connection and closes it: maybe the server wants TLS (`tls_ca`), or a"
             " certificate of the client that it accepts (`tls_cert`)"
