@@ -38,9 +38,8 @@ bool IsMissingThread(const std::exception_ptr& exception) {
     tell_missing_threads(
         kExitFailed,
         "cannot start a thread: the limit of threads is reached (ulimit -u, pids.max of the "
-        "control "
-        "group, TasksMax of the unit), or that of the address space, which their stacks take "
-        "(ulimit -v)");
+        "control group, TasksMax of the unit), or that of the address space, which their stacks "
+        "take (ulimit -v)");
     _exit(kExitFailed);
   }
   if (former_handler != nullptr) former_handler();
