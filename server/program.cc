@@ -90,7 +90,7 @@ int Complain(const absl::Status& status, int code) {
   return code;
 }
 
-// Who reads JSON reads no other lines. With --check-config a person reads.
+// Programs that read JSON read no other lines. With --check-config a person reads.
 void TellFatalAs(const server::Config& config, bool is_check) {
   if (!is_check && LogFormatOf(config) == LogFormat::kJson) fatal_format = LogFormat::kJson;
 }

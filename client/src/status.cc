@@ -40,8 +40,8 @@ std::optional<v1::Status> EntryIn(const grpc::Status& status) {
   return std::nullopt;
 }
 
-// What to do about a connection that the server, or the client, refuses for its credentials. gRPC
-// only says how the connection ended. Empty for other errors.
+// Says what to do about a connection that the server, or the client, refuses for its credentials:
+// gRPC only says how the connection ended. The text is empty for other errors.
 absl::string_view AdviceFor(const std::string& text) {
   if (!absl::StrContains(text, "failed to connect to all addresses")) return "";
   // OpenSSL writes spaces, BoringSSL capitals and underscores.

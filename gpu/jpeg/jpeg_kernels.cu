@@ -491,7 +491,7 @@ union WarpRoom {
   } before;
 };
 
-// What a lane writes: the blocks that begin in its piece.
+// A lane writes the blocks that begin in its piece.
 struct PieceToWrite {
   JpegPlace place;
   int block;        // number of the first one in the file

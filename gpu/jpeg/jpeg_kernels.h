@@ -24,7 +24,7 @@ inline constexpr int kJpegChunkPieces = kJpegRunPieces * kJpegChunkRuns;
 // Blocks of luma in the order of the file whose DC differences have one sum.
 inline constexpr int kJpegDcGroup = 32;
 
-// What becomes, over a run or chunk, of each walk that enters it.
+// Tells for each walk that enters a run or chunk where it leaves it.
 struct alignas(16) JpegRunWalks {
   uint8_t behind[kJpegWalks];  // the walk that leaves
   int32_t blocks[kJpegWalks];  // that begin here, or in the last restart interval that begins here

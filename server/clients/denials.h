@@ -32,7 +32,7 @@ inline constexpr std::array kDenialNames = {
     "no_token",          "wrong_token",         "expired_token", "no_certificate",
     "wrong_certificate", "expired_certificate", "wrong_name",    "handshake"};
 
-// What Denials::Add() is told.
+// Tells Denials::Add() why a client is refused.
 struct Denied {
   Denial cause = Denial::kNoToken;
   std::string detail;

@@ -54,7 +54,8 @@ class Reloader {
   // the same moment. After Reload() it reads all of them. To be called every kPeriod, by one
   // thread.
   void Look();
-  // Of each group its name, and whether its files could not be used when they were read last.
+  // Returns the name of each group, and true where its files could not be used when they were read
+  // last.
   // Thread-safe.
   std::vector<std::pair<std::string, bool>> failures() const;
 

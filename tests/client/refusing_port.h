@@ -27,7 +27,7 @@ inline sockaddr_in LoopbackAddress(int port) {
   return address;
 }
 
-// Whether a connection to this port of the loopback can be made.
+// Returns true if a connection to this port of the loopback can be made.
 inline bool Accepts(int port) {
   const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = LoopbackAddress(port);

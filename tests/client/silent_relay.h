@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
+#include "tests/client/refusing_port.h"
 
 namespace orbserve::testing {
 
@@ -28,7 +29,7 @@ class SilentRelay {
   // Forwards connections to `server_port` of the loopback.
   explicit SilentRelay(int server_port)
       : server_port_(server_port), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = Loopback(0);
+    sockaddr_in address = LoopbackAddress(0);
     auto* const generic = reinterpret_cast<sockaddr*>(&address);
     socklen_t size = sizeof(address);
     EXPECT_EQ(bind(listener_, generic, size), 0);
@@ -66,20 +67,12 @@ class SilentRelay {
     std::vector<std::thread> pumps;
   };
 
-  static sockaddr_in Loopback(int port) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    return address;
-  }
-
   void Accept() {
     for (;;) {
       const int near = accept(listener_, nullptr, nullptr);
       if (near < 0) return;
       const int far = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      const sockaddr_in address = Loopback(server_port_);
+      const sockaddr_in address = LoopbackAddress(server_port_);
       EXPECT_EQ(connect(far, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
       absl::MutexLock lock(&mutex_);
       Connection* const connection =

@@ -130,8 +130,8 @@ Finding JudgeServer(const std::string& address, const v1::GetServerInfoResponse&
   return finding;
 }
 
-// What a server says to a call with the token, or without one. Nothing where it was not asked for
-// either.
+// Judges what a server says to a call with the token, or without one. There is no finding where it
+// was not asked for either.
 std::vector<Finding> JudgeToken(const CommonOptions& options, const absl::Status& answer) {
   if (answer.ok()) {
     if (options.token_file.empty()) return {};

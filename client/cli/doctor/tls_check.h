@@ -15,7 +15,7 @@
 
 namespace orbserve::cli {
 
-// What a server told in a handshake.
+// Holds what a server told in a handshake.
 struct TlsProbe {
   bool has_tls = false;  // else it speaks something else
   std::string protocol;  // "TLSv1.3"
@@ -36,7 +36,7 @@ struct TlsFilesGiven {
   std::string certificate_file;
 };
 
-// What to tell about the server, and the caller's own certificate.
+// Judges the server's certificate and the caller's own one.
 Finding JudgeTls(const TlsProbe& probe, const TlsFilesGiven& given, absl::Time now);
 
 }  // namespace orbserve::cli

@@ -54,7 +54,8 @@ struct FrameOutcome {
   BatchCost cost;
   int batch_frames = 0;
   StageTimes stages;  // as in FrameAnswer
-  // Whoever makes the record begins them. They belong to the queue until `done`, then to the owner.
+  // The thread that makes the record begins them. They belong to the queue until `done`, then to
+  // the owner.
   FrameTimes times;
   // Estimate of this frame's share of the batch's energy, where the device's power is known.
   std::optional<double> energy_joules;
