@@ -9,7 +9,7 @@ alone, the callers alone, and both. Prints the robot's frames in time, the parts
 accounts for, and the callers' rate. The exit code is 1 if the parts of a frame do not add up to its total within 5%.
 
   python bench/isolation.py --image PHOTO.pgm [--build build] [--callers 32] [--seconds 5] [--pipeline vio] [--deadline-ms 30]
-      [--json FILE]
+      [--backend cpu|cuda] [--json FILE]
 
 PHOTO.pgm: grey, 1920x1080 or larger.
 """
@@ -64,9 +64,9 @@ def write_frames(folder, image, count):
 
 
 class Server:
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, backend):
         self.address = f"unix:{folder / 'server.sock'}"
-        command = [build / "bin" / "orbserve-server", "--backend", "cpu", "--listen", self.address, "--log-level", "warning"]
+        command = [build / "bin" / "orbserve-server", "--backend", backend, "--listen", self.address, "--log-level", "warning"]
         self.process = subprocess.Popen(command)
         check = [build / "bin" / "orbserve", "health", "--server", self.address]
         while subprocess.run(check, capture_output=True).returncode != 0:
@@ -108,6 +108,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--pipeline", default="vio")
     parser.add_argument("--deadline-ms", type=int, default=30)
+    parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     options.build = options.build.resolve()
@@ -118,7 +119,7 @@ def main():
         (folder / "frames").mkdir()
         write_frames(folder / "frames", image, round(FPS * options.seconds))
         write_window(folder / "large.pgm", image, (image[0] - LARGE[0]) // 2, (image[1] - LARGE[1]) // 2, LARGE)
-        server = Server(options.build, folder)
+        server = Server(options.build, folder, options.backend)
         try:
             for case in ("robot", "callers", "both"):
                 callers = robot = None
