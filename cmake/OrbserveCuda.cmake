@@ -41,6 +41,10 @@ if(NOT ORBSERVE_ENABLE_CUDA STREQUAL "OFF")
     if(choose_architectures)
       orbserve_default_cuda_architectures(CMAKE_CUDA_ARCHITECTURES)
     endif()
+    # FindCUDAToolkit of CMake 3.25 sets a property of this target, whose library CUDA 13 no longer has.
+    if(NOT TARGET CUDA::nvToolsExt)
+      add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+    endif()
     find_package(CUDAToolkit 12.0 REQUIRED)
     # Every toolkit since 12.0 has C++20; CMake 3.25 does not know how to ask for it.
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
