@@ -163,7 +163,9 @@ TEST(ServerLogTest, SignalsChangeItsLevel) {
     options.client_id = id;
     auto caller = client::Client::Connect((*server)->address(), options);
     EXPECT_FALSE((*caller)->Extract(BadFrame()).ok());
-    return [&, id] { return (*server)->Log().find(id) != std::string::npos; };
+    // The line of its failure: it comes before the answer, that of the call after it.
+    const std::string line = absl::StrCat("/", id, " reason=");
+    return [&, line] { return (*server)->Log().find(line) != std::string::npos; };
   };
   const auto before = is_logged("before");
   kill((*server)->pid(), SIGUSR1);
