@@ -4,16 +4,19 @@
 """Streams over bad links: ages of answers, one result a frame, and the time until a silent cut is noticed.
 
   python bench/link.py [--build build] [--shows ages,cuts] [--links NAME,...] [--seconds S] [--deadline-ms MS]
-      [--policy newest|oldest|block] [--cuts N] [--clients program,c++,python,asyncio] [--client NAME=COMMAND]...
+      [--policy newest|oldest|block] [--jpeg-age S] [--cuts N] [--clients program,c++,python,asyncio]
+      [--client NAME=COMMAND]...
 
-Starts the real server, a relay (link_relay.py) and each client, which sends raw frames of 640x480 at 30 a second.
+Starts the real server, a relay (link_relay.py) and each client, which sends frames of 640x480 at 30 a second: raw ones, or
+with --jpeg-age JPEG files.
 
 ages: a line for each client and link: frames, results, answers in time, dropped, late, lost; age of the answers, as the
   client says and as seen from here, which must not exceed the deadline by more than 50 ms.
 cuts: time from a silent cut to the event that tells of it, idle and at 30 frames a second; at most 3 s.
 
 The clients are the program, the C++ library (link_client of the build) and the Python package (link_client.py), which this
-Python has to find. --client adds another one. COMMAND is a line for the shell with {server}, {policy}, {deadline_ms}, {seconds}, {fps}, {width} and {height}. The client
+Python has to find. --client adds another one. COMMAND is a line for the shell with {server}, {policy}, {deadline_ms},
+{jpeg_age} (0: raw frames), {seconds}, {fps}, {width} and {height}. The client
 connects again after losses, prints each result as a line of JSON as `orbserve stream --json` does (`sequence`,
 `timestamp_ns` = index / fps, `age_ms`, `round_trip_ms`, `error`.`reason`), prints "connection is lost" and "connected again"
 on standard error, and sends one frame and then none where {fps} is 0. The exit code is 1 if a line misses its aim.
@@ -37,8 +40,8 @@ import link_relay
 FPS = 30
 SLACK_MS = 50
 ARGUMENTS = (
-    "--server {server} --policy {policy} --deadline-ms {deadline_ms} --seconds {seconds} --fps {fps} --width {width} "
-    "--height {height}"
+    "--server {server} --policy {policy} --deadline-ms {deadline_ms} --jpeg-age {jpeg_age} --seconds {seconds} --fps {fps} "
+    "--width {width} --height {height}"
 )
 NOTICE_S = 3.0
 
@@ -134,6 +137,8 @@ class Bench:
         command += ["--server", "{server}", "--drop-policy", policy]
         if deadline_ms:
             command += ["--deadline-ms", str(deadline_ms)]
+        if self.options.jpeg_age:
+            command += ["--jpeg-age", str(self.options.jpeg_age)]
         if fps == 0:
             return [*command, "-"], b"YUV4MPEG2 W%d H%d Cmono\nFRAME\n" % (width, height) + bytes(width * height)
         command += ["--simulate", str(self.photo), "--size", f"{width}x{height}", "--fps", str(fps)]
@@ -145,6 +150,7 @@ class Bench:
             command, first_input = self.program(fps, width, height, seconds, policy, deadline_ms)
             return Client([str(part).format(server=server) for part in command], first_input)
         values = {"fps": fps, "width": width, "height": height, "seconds": seconds, "policy": policy}
+        values["jpeg_age"] = self.options.jpeg_age
         text = self.options.client[name].format(server=server, deadline_ms=deadline_ms, **values)
         return Client(shlex.split(text))
 
@@ -246,6 +252,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--deadline-ms", type=int, default=500)
     parser.add_argument("--policy", default="newest", choices=["newest", "oldest", "block"])
+    parser.add_argument("--jpeg-age", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--cuts", type=int, default=50)
     parser.add_argument("--client", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--clients", default="program,c++,python,asyncio")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stream of the client library for link.py: sends grey frames of random pixels at a rate, and
+// Stream of the client library for link.py: sends grey frames of random squares at a rate, and
 // prints a line of JSON for each result and a line on standard error for each event.
 
 #include <CLI/CLI.hpp>
@@ -22,10 +22,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr uint32_t kSquarePx = 5;
+
 struct Settings {
   std::string server;
   std::string policy = "newest";
   uint32_t deadline_ms = 0;
+  double jpeg_age_s = 0;
   double seconds = 30;
   double fps = 30;  // 0: one frame, and the stream stays open
   uint32_t width_px = 640;
@@ -38,9 +41,14 @@ v1::Frame MakeFrame(const Settings& settings) {
   frame.set_width_px(settings.width_px);
   frame.set_height_px(settings.height_px);
   std::string& pixels = *frame.mutable_pixels();
-  pixels.resize(size_t{settings.width_px} * settings.height_px);
   std::mt19937 random(1);
-  for (char& pixel : pixels) pixel = static_cast<char>(random());
+  std::string row(settings.width_px, '\0');
+  for (uint32_t y = 0; y < settings.height_px; ++y) {
+    for (uint32_t x = 0; x < settings.width_px && y % kSquarePx == 0; ++x) {
+      row[x] = x % kSquarePx == 0 ? static_cast<char>(random()) : row[x - 1];
+    }
+    pixels += row;
+  }
   return frame;
 }
 
@@ -96,6 +104,7 @@ int Run(const Settings& settings) {
   open.set_deadline_ms(settings.deadline_ms);
   client::StreamOptions options;
   options.reconnect_for = absl::Minutes(10);
+  options.jpeg_age = absl::Seconds(settings.jpeg_age_s);
   options.on_event = Tell;
   auto stream = (*client)->OpenStream(open, std::move(options));
   if (!stream.ok()) return std::cerr << stream.status() << "\n", 1;
@@ -119,6 +128,7 @@ int main(int argc, char** argv) {
   app.add_option("--server", settings.server, "HOST:PORT")->required();
   app.add_option("--policy", settings.policy)->check(CLI::IsMember({"newest", "oldest", "block"}));
   app.add_option("--deadline-ms", settings.deadline_ms);
+  app.add_option("--jpeg-age", settings.jpeg_age_s, "seconds; 0: raw frames");
   app.add_option("--seconds", settings.seconds);
   app.add_option("--fps", settings.fps, "0: one frame, and the stream stays open");
   app.add_option("--width", settings.width_px);

@@ -14,10 +14,14 @@ import numpy as np
 
 import orbserve
 
+SQUARE_PX = 5
+
 
 def frames(arguments):
-    """Frames of random pixels, each when it is due. With 0 frames/s one, after which the stream stays open."""
-    image = np.random.default_rng(1).integers(0, 256, (arguments.height, arguments.width), np.uint8)
+    """Frames of random squares, each when it is due. With 0 frames/s one, after which the stream stays open."""
+    squares = np.random.default_rng(1).integers(0, 256, (arguments.height, arguments.width), np.uint8)
+    image = squares[::SQUARE_PX, ::SQUARE_PX].repeat(SQUARE_PX, 0).repeat(SQUARE_PX, 1)
+    image = image[: arguments.height, : arguments.width]
     if arguments.fps == 0:
         yield orbserve.Frame(image)
         threading.Event().wait()
@@ -65,6 +69,7 @@ def main():
     parser.add_argument("--server", required=True, metavar="HOST:PORT")
     parser.add_argument("--policy", default="newest", choices=["newest", "oldest", "block"])
     parser.add_argument("--deadline-ms", type=int, default=0)
+    parser.add_argument("--jpeg-age", type=float, default=0, metavar="SECONDS", help="0: raw frames")
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--fps", type=float, default=30)
     parser.add_argument("--width", type=int, default=640)
@@ -74,6 +79,7 @@ def main():
     options = {
         "drop_policy": arguments.policy,
         "deadline_ms": arguments.deadline_ms,
+        "jpeg_age": arguments.jpeg_age or None,
         "reconnect": 600,
         "on_event": tell,
     }

@@ -269,6 +269,12 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
       ->type_name("MS")
       ->check(InRange(1, 86'400'000));
   app->add_option(
+         "--jpeg-age", options->jpeg_age_s,
+         "Send raw frames to --server as JPEG files, of a quality that keeps answers about "
+         "this young")
+      ->type_name("SECONDS")
+      ->check(InRange(0.001, 86400.0));
+  app->add_option(
          "--reconnect", options->reconnect_s,
          "Time to try to reach a --server that is lost, or not up yet; default 30, 0 = one try")
       ->type_name("SECONDS")

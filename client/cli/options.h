@@ -123,6 +123,7 @@ struct StreamOptions {
   uint32_t keyframe_lost_percent = 0;  // 0 = no such rule
   std::string drop_policy;             // "" = block
   uint32_t deadline_ms = 0;            // 0 = none
+  std::optional<double> jpeg_age_s;    // wanted age of answers, by JPEG files; none = raw pixels
   std::optional<double> reconnect_s;   // 0 = a lost connection ends the stream
   std::vector<std::string> references;
   bool matches = false;  // the rows and points of all matches in the JSON

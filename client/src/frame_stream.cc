@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/src/jpeg_encoder.h"
 #include "client/src/status.h"
 #include "client/src/stream_connection.h"
 #include "orbserve/client.h"
@@ -62,6 +63,10 @@ absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::Stream
     return absl::InvalidArgumentError(
         absl::StrCat("max_waiting must be 1 or more; got ", options.max_waiting));
   }
+  if (options.jpeg_age < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("jpeg_age must be 0 or more; got ", absl::FormatDuration(options.jpeg_age)));
+  }
   std::unique_ptr<FrameStream> stream(new FrameStream(this, open, std::move(options)));
   absl::MutexLock lock(&stream->mutex_);
   stream->try_timeout_ = options_.timeout;
@@ -83,7 +88,13 @@ absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::Stream
 }
 
 FrameStream::FrameStream(Client* client, v1::StreamOpen open, StreamOptions options)
-    : client_(client), options_(std::move(options)), given_(open), open_(std::move(open)) {}
+    : client_(client),
+      options_(std::move(options)),
+      given_(open),
+      open_(std::move(open)),
+      jpeg_(options_.jpeg_age > absl::ZeroDuration()
+                ? std::make_unique<JpegQuality>(options_.jpeg_age)
+                : nullptr) {}
 
 FrameStream::~FrameStream() {
   absl::MutexLock lock(&mutex_);
@@ -106,6 +117,7 @@ bool FrameStream::going_away() const {
 LinkState FrameStream::link() const {
   absl::MutexLock lock(&mutex_);
   LinkState state = counts_;
+  if (jpeg_ != nullptr) state.jpeg_quality = jpeg_->value();
   if (connection_ == nullptr || !connection_->is_open) return state;
   state.connected = true;
   state.way = connection_->window.way();
@@ -121,15 +133,23 @@ bool FrameStream::has_slot() const {
 
 bool FrameStream::has_ended() const { return cancelled_ || final_status_.has_value(); }
 
-FrameStream::Entry FrameStream::MakeEntry(v1::Frame frame,
-                                          std::optional<CaptureTime> captured) const {
+std::string FrameStream::Encoded(const v1::Frame& frame) const {
+  if (jpeg_ == nullptr) return std::string();
+  int quality = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    quality = jpeg_->value();
+  }
+  return EncodeJpeg(frame, quality);
+}
+
+FrameStream::Entry FrameStream::MakeEntry(v1::Frame frame, CaptureTime captured) const {
   Entry entry;
   entry.is_frame = true;
   entry.sequence = frame.sequence();
   entry.timestamp_ns = frame.timestamp_ns();
   entry.budget_ms = frame.deadline_ms() > 0 ? frame.deadline_ms() : given_.deadline_ms();
-  entry.captured = SteadyNow();
-  if (captured.has_value()) entry.captured = std::min(entry.captured, SteadyTime(*captured));
+  entry.captured = std::min(SteadyNow(), SteadyTime(captured));
   if (entry.budget_ms > 0) entry.deadline = entry.captured + absl::Milliseconds(entry.budget_ms);
   entry.bytes = static_cast<int64_t>(frame.ByteSizeLong());
   *entry.request.mutable_frame() = std::move(frame);
@@ -137,20 +157,40 @@ FrameStream::Entry FrameStream::MakeEntry(v1::Frame frame,
 }
 
 absl::Status FrameStream::Send(v1::Frame frame, std::optional<CaptureTime> captured) {
+  if (!captured.has_value()) captured = std::chrono::steady_clock::now();
+  if (std::string file = Encoded(frame); !file.empty()) ReplacePixels(std::move(file), &frame);
   absl::MutexLock lock(&mutex_);
-  return Put(MakeEntry(std::move(frame), captured));
+  return Put(MakeEntry(std::move(frame), *captured));
 }
 
 absl::StatusOr<bool> FrameStream::TrySend(v1::Frame* frame, std::optional<CaptureTime> captured) {
+  if (!captured.has_value()) captured = std::chrono::steady_clock::now();
+  std::string file;
+  if (jpeg_ != nullptr) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (const absl::StatusOr<bool> has_place = HasPlace(); !has_place.value_or(false)) {
+        return has_place;  // it need not be encoded
+      }
+    }
+    file = Encoded(*frame);
+  }
   absl::MutexLock lock(&mutex_);
+  if (const absl::StatusOr<bool> has_place = HasPlace(); !has_place.value_or(false)) {
+    return has_place;
+  }
+  if (!file.empty()) ReplacePixels(std::move(file), frame);
+  if (absl::Status put = Put(MakeEntry(std::move(*frame), *captured)); !put.ok()) return put;
+  return true;
+}
+
+absl::StatusOr<bool> FrameStream::HasPlace() {
   Drive();
   if (has_ended() || send_closed_) return StreamHasEnded();
   const bool may_write = connection_ != nullptr && connection_->is_open && connection_->can_write &&
                          !connection_->is_writing && !(going_away_ && reconnects()) &&
                          FirstWaiting() == entries_.size();
-  if (!may_write && !has_slot()) return false;
-  if (absl::Status put = Put(MakeEntry(std::move(*frame), captured)); !put.ok()) return put;
-  return true;
+  return may_write || has_slot();
 }
 
 absl::Status FrameStream::Reopen(const v1::StreamOpen& open) {
@@ -429,6 +469,12 @@ void FrameStream::TakeResult(v1::FrameResult result) {
                                  .server = times.server,
                                  .bytes = entry.bytes,
                                  .outstanding = entry.outstanding});
+  }
+  if (jpeg_ != nullptr && result.status().code() == 0) {
+    jpeg_->Measure({.captured = entry.captured,
+                    .arrived = now,
+                    .link = times.round_trip - times.server,
+                    .server = times.server});
   }
   give_up_ = absl::InfiniteFuture();
   attempts_ = 0;

@@ -281,6 +281,84 @@ TEST_F(FrameLinkTest, WithoutADeadlineTheServerGetsNone) {
   EXPECT_THAT(deadlines_ms, ElementsAre(0));
 }
 
+// The pixels of a frame of 64x64 as its stream sends them.
+v1::Frame RawFrame(uint64_t sequence) {
+  v1::Frame frame = FrameOf(sequence);
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  frame.set_width_px(64);
+  frame.set_height_px(64);
+  std::string& pixels = *frame.mutable_pixels();
+  for (int i = 0; i < 64 * 64; ++i) pixels.push_back(static_cast<char>(i * i % 251));
+  return frame;
+}
+
+TEST_F(FrameLinkTest, RawFramesAreSentAsJpegFilesWhoseQualityFollowsTheAgeOfAnswers) {
+  std::vector<v1::Frame> frames;
+  SetScript({[&](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    while (stream->Read(&request)) {
+      {
+        absl::MutexLock lock(&service_.mutex);
+        frames.push_back(request.frame());
+      }
+      v1::StreamFramesResponse response;
+      *response.mutable_result() = ResultOf(request);
+      response.mutable_result()->mutable_timings()->set_total_ns(1);
+      v1::FeatureSet& features = *response.mutable_result()->mutable_features();
+      features.set_image_width_px(request.frame().width_px());
+      features.set_image_height_px(request.frame().height_px());
+      stream->Write(response);
+    }
+    return grpc::Status::OK;
+  }});
+  auto opened = client_->OpenStream(With(v1::DROP_POLICY_NEWEST), {.jpeg_age = absl::Hours(2)});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  FrameStream* const stream = opened->get();
+  EXPECT_EQ(stream->link().jpeg_quality, 90);
+  // The age alone decides, and the capture time makes it.
+  const auto now = SteadyClock::now();
+  ASSERT_TRUE(stream->Send(RawFrame(1), now - std::chrono::hours(3)).ok());
+  EXPECT_EQ(Next(stream), "1");
+  EXPECT_EQ(stream->link().jpeg_quality, 80);
+  ASSERT_TRUE(stream->Send(RawFrame(2), now - std::chrono::hours(3)).ok());
+  EXPECT_EQ(Next(stream), "2");
+  EXPECT_EQ(stream->link().jpeg_quality, 80);  // it was captured before the change
+  ASSERT_TRUE(stream->Send(RawFrame(3)).ok());
+  EXPECT_EQ(Next(stream), "3");
+  EXPECT_EQ(stream->link().jpeg_quality, 82);
+  // What is a file, or nothing that can be encoded, is sent as it is.
+  v1::Frame file = FrameOf(4);
+  file.set_pixels("\xFF\xD8\xFF file");
+  ASSERT_TRUE(stream->Send(file).ok());
+  EXPECT_EQ(Next(stream), "4");
+  v1::Frame broken = RawFrame(5);
+  broken.mutable_pixels()->resize(9);
+  ASSERT_TRUE(stream->Send(broken).ok());
+  EXPECT_EQ(Next(stream), "5");
+  v1::Frame tried = RawFrame(6);
+  ASSERT_TRUE(stream->TrySend(&tried).value_or(false));
+  EXPECT_EQ(Next(stream), "6");
+  ASSERT_TRUE(stream->CloseSend().ok());
+  EXPECT_EQ(Next(stream), "end");
+
+  absl::MutexLock lock(&service_.mutex);
+  ASSERT_EQ(frames.size(), 6u);
+  for (const size_t i : {0, 1, 2, 5}) {
+    EXPECT_EQ(frames[i].format(), v1::PIXEL_FORMAT_JPEG);
+    EXPECT_EQ(frames[i].width_px(), 64u);
+    EXPECT_EQ(frames[i].pixels().substr(0, 3), "\xFF\xD8\xFF");
+  }
+  EXPECT_LT(frames[1].pixels().size(), frames[0].pixels().size());
+  EXPECT_EQ(frames[3].pixels(), file.pixels());
+  EXPECT_EQ(frames[4].pixels(), broken.pixels());
+  EXPECT_EQ(frames[4].format(), v1::PIXEL_FORMAT_GRAY8);
+}
+
+TEST_F(FrameLinkTest, AWantedAgeBelowZeroIsRefused) {
+  const auto stream = client_->OpenStream({}, {.jpeg_age = -absl::Seconds(1)});
+  EXPECT_EQ(stream.status().message(), "jpeg_age must be 0 or more; got -1s");
+}
+
 using Ended = std::vector<std::pair<uint64_t, v1::TrackEnd>>;
 
 Ended EndedIn(const v1::FrameResult& result) {

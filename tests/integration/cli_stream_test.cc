@@ -185,7 +185,7 @@ TEST_F(CliTest, StreamThatIsAskedToMatchWithoutDescriptorsIsWrongUsage) {
 }
 
 TEST_F(CliTest, StreamRefusesTimesThatAreNoNumbers) {
-  for (const char* option : {"--fps", "--reconnect", "--timeout"}) {
+  for (const char* option : {"--fps", "--reconnect", "--timeout", "--jpeg-age"}) {
     const Outcome run = Run({"stream", option, "nan", "folder"});
     EXPECT_EQ(run.code, 2) << option;
     EXPECT_THAT(run.err, HasSubstr("; got nan")) << option;

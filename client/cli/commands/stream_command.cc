@@ -173,6 +173,7 @@ int RunStream(const StreamOptions& given) {
   const absl::StatusOr<std::unique_ptr<client::FrameStream>> stream = engine->client()->OpenStream(
       prepared->open,
       {.reconnect_for = reconnect_for,
+       .jpeg_age = absl::Seconds(options.jpeg_age_s.value_or(0)),
        .on_event = [&taker](const client::StreamEvent& event) { taker->Take(event); }});
   if (!stream.ok()) return Fail(&console, stream.status());
   // An opening cannot be interrupted. Until here a signal ends the process, which has no outputs.

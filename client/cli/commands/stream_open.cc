@@ -88,6 +88,10 @@ absl::Status CheckStreamOptions(const StreamOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--reconnect ", *options.reconnect_s, " has no effect: it needs --server"));
   }
+  if (options.jpeg_age_s.has_value() && options.common.server.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--jpeg-age ", *options.jpeg_age_s, " has no effect: it needs --server"));
+  }
   const auto& policies = *v1::DropPolicy_descriptor();
   if (!options.drop_policy.empty() && FindShortName(policies, options.drop_policy) == nullptr) {
     return absl::InvalidArgumentError(

@@ -37,6 +37,7 @@ std::string StatusText(const StreamTotals& totals, const StreamPace& pace, int64
                         absl::ToDoubleMilliseconds(pace.Latency()));
   if (tracks >= 0) absl::StrAppend(&text, ", ", tracks, " tracks");
   absl::StrAppend(&text, NotDone(totals));
+  if (link.jpeg_quality > 0) absl::StrAppend(&text, ", JPEG quality ", link.jpeg_quality);
   if (link.limits) {
     absl::StrAppendFormat(&text, ", the link limits (%.1f ms)",
                           absl::ToDoubleMilliseconds(link.way));

@@ -53,7 +53,8 @@ class StreamPace {
 
 // "412/900 frames, 29.9 a second, latency 8.3 ms, 187 tracks, 3 dropped, 1 late". `count`: number
 // of frames of the source, 0 = not known. `tracks`: of the latest frame, below 0 = none are kept.
-// ", the link limits (152.0 ms)" is there while `link` says so, with the time on the way.
+// ", the link limits (152.0 ms)" is there while `link` says so, with the time on the way, and
+// ", JPEG quality 60" for raw frames that are sent as JPEG files.
 std::string StatusText(const StreamTotals& totals, const StreamPace& pace, int64_t count,
                        int64_t tracks, const client::LinkState& link);
 

@@ -123,12 +123,17 @@ struct StreamOptions {
   absl::Duration try_timeout = absl::Seconds(10);
   // Frames that wait in the client with DROP_POLICY_NEWEST and DROP_POLICY_OLDEST, >= 1.
   int max_waiting = 1;
+  // Above zero: raw frames are sent as grey JPEG files, with a quality that keeps the age of
+  // answers near this one (docs/streams.md, "JPEG files"). Send() encodes; features are those of
+  // the file.
+  absl::Duration jpeg_age = absl::ZeroDuration();
   // Called by Receive(), on its thread, between the results that the event separates. Must not call
   // the stream, except Cancel(). May be empty.
   std::function<void(const StreamEvent& event)> on_event;
 };
 
 class FrameStream;
+class JpegQuality;
 
 // A connection to one server, or to several that do the same. Thread-safe. Must outlive every
 // pipeline and stream made from it.
@@ -267,6 +272,7 @@ struct LinkState {
   // NEWEST, OLDEST: the link keeps frames waiting, and not the server or the source. A smaller
   // format, or a JPEG, makes answers younger.
   bool limits = false;
+  int jpeg_quality = 0;       // of the next raw frame, 20..95; 0 without `jpeg_age`
   uint64_t dropped = 0;       // frames that the client dropped
   uint64_t late = 0;          // frames whose deadline passed before the client had sent them
   uint64_t late_answers = 0;  // answers that came after the deadline of their frame
@@ -375,8 +381,12 @@ class FrameStream {
   // True if frames wait in the client by the policy that was given last.
   bool has_slot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool has_ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Entry MakeEntry(v1::Frame frame, std::optional<CaptureTime> captured) const
+  // The frame as a JPEG file; "" where it is sent as it is.
+  std::string Encoded(const v1::Frame& frame) const ABSL_LOCKS_EXCLUDED(mutex_);
+  Entry MakeEntry(v1::Frame frame, CaptureTime captured) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OK with true where Put() would not wait for a frame. Errors as Send().
+  absl::StatusOr<bool> HasPlace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes a frame or an opening and writes it, or lets it wait. With BLOCK waits until it is
   // written.
   absl::Status Put(Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -440,7 +450,8 @@ class FrameStream {
   uint64_t first_number_ ABSL_GUARDED_BY(mutex_) = 0;  // of the first entry, counted from 0
   int waiting_frames_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Delivery> deliveries_ ABSL_GUARDED_BY(mutex_);
-  LinkState counts_ ABSL_GUARDED_BY(mutex_);         // only its counters
+  LinkState counts_ ABSL_GUARDED_BY(mutex_);                            // only its counters
+  const std::unique_ptr<JpegQuality> jpeg_ ABSL_PT_GUARDED_BY(mutex_);  // null without `jpeg_age`
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;  // the server of the latest connection
   bool send_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // by the caller

@@ -340,8 +340,8 @@ class Client:
         keyframe_lost_percent: a frame becomes a keyframe when more than this share of the last one's tracks has ended,
             1..99; 0 = no such rule.
         waiting_frames: with "newest" and "oldest", most frames that wait here for the link, or for a connection.
-        jpeg_age: seconds: frames that are arrays are sent as JPEG files, with a quality of 20 to 95 that keeps the age
-            of results near this. None: as they are. Needs OpenCV or Pillow; ImportError without.
+        jpeg_age: seconds: frames that are arrays are sent as grey JPEG files, with a quality of 20 to 95 that keeps the
+            age of results near this. None: as they are. Needs OpenCV or Pillow; ImportError without.
         reconnect: how to connect, and to connect again after a loss, or for how many seconds to try; 0: one try, and
             the loss ends the stream.
         on_event: called by `receive()` between the results that an event separates. It must not call the stream,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of a stream as JPEG files, whose quality follows the link."""
+"""Frames of a stream as JPEG files, whose quality follows the link (docs/streams.md#jpeg-files)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class JpegEncoder:
 
 
 def _encodable(pixels: Pixels, kind: PixelFormat) -> Pixels:
-    """The array as grey (H, W), or as BGR (H, W, 3)."""
+    """The plane that the server looks at, as grey (H, W), or colours as BGR (H, W, 3)."""
     if kind in (PixelFormat.NV12, PixelFormat.I420):  # only the Y plane counts
         return pixels.reshape(len(pixels), -1)[: len(pixels) * 2 // 3]
     if kind == PixelFormat.YUYV:
@@ -80,7 +80,10 @@ def _find_encoder() -> Callable[[Pixels, int], bytes]:
         return _pillow_encoder()
 
     def encode(pixels: Pixels, quality: int) -> bytes:
-        good, data = cv2.imencode(".jpg", np.ascontiguousarray(pixels), [cv2.IMWRITE_JPEG_QUALITY, quality])
+        grey: Any = np.ascontiguousarray(pixels)
+        if grey.ndim == 3:
+            grey = cv2.cvtColor(grey, cv2.COLOR_BGR2GRAY)
+        good, data = cv2.imencode(".jpg", grey, [cv2.IMWRITE_JPEG_QUALITY, quality])
         if not good:
             raise ValueError(f"OpenCV cannot make a JPEG file of an array of the shape {pixels.shape}")
         return data.tobytes()
@@ -97,7 +100,8 @@ def _pillow_encoder() -> Callable[[Pixels, int], bytes]:
     def encode(pixels: Pixels, quality: int) -> bytes:
         rows: Any = pixels if pixels.ndim == 2 else pixels[:, :, ::-1]  # Pillow has RGB
         file = io.BytesIO()
-        PillowImage.fromarray(np.ascontiguousarray(rows)).save(file, "JPEG", quality=quality)
+        image = PillowImage.fromarray(np.ascontiguousarray(rows)).convert("L")
+        image.save(file, "JPEG", quality=quality)
         return file.getvalue()
 
     return encode

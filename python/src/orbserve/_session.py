@@ -57,6 +57,9 @@ class StreamLink:
     late: int
     """Frames that the server answered in time and whose results came after their deadline."""
 
+    jpeg_quality: int | None
+    """Of the next frame that is an array, 20..95; None without `jpeg_age`."""
+
 
 class Session:
     """State of a stream that outlives its connections. The owner guards it."""
@@ -103,7 +106,14 @@ class Session:
         box = self._outbox
         window = box.window
         return StreamLink(
-            window.size, box.in_flight, window.least_delay, box.limits, box.dropped, box.expired, self._late
+            window.size,
+            box.in_flight,
+            window.least_delay,
+            box.limits,
+            box.dropped,
+            box.expired,
+            self._late,
+            None if self._jpeg is None else self._jpeg.quality,
         )
 
     # -- frames on their way out ---------------------------------------------------------------------------------------

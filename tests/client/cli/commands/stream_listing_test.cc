@@ -166,6 +166,8 @@ TEST(StreamStatusTest, StatusHasRateLatencyTracksAndDrops) {
   EXPECT_EQ(StatusText({.done = 3}, pace, 0, -1, {}), "3 frames, 25.0 a second, latency 8.0 ms");
   EXPECT_EQ(StatusText({.done = 3}, pace, 0, -1, {.way = absl::Milliseconds(123), .limits = true}),
             "3 frames, 25.0 a second, latency 8.0 ms, the link limits (123.0 ms)");
+  EXPECT_EQ(StatusText({.done = 3}, pace, 0, -1, {.jpeg_quality = 60}),
+            "3 frames, 25.0 a second, latency 8.0 ms, JPEG quality 60");
 }
 
 TEST(StreamStatusTest, APauseDoesNotLeaveTheRateUnknown) {

@@ -61,6 +61,8 @@ TEST(CheckStreamOptionsTest, OptionsWithoutAnEffectAreRefused) {
             "--track-levels 3 has no effect: it needs --track"},
            {[](StreamOptions* o) { o->reconnect_s = 5; },
             "--reconnect 5 has no effect: it needs --server"},
+           {[](StreamOptions* o) { o->jpeg_age_s = 0.1; },
+            "--jpeg-age 0.1 has no effect: it needs --server"},
            {[](StreamOptions* o) { o->drop_policy = "all"; },
             "--drop-policy must be one of block, newest, oldest; got all"}}) {
     EXPECT_EQ(Refusal(change), message);
@@ -77,6 +79,7 @@ TEST(CheckStreamOptionsTest, OptionsWithAnEffectAreAccepted) {
   EXPECT_EQ(Refusal([](StreamOptions* o) {
               o->common.server = "robot:50051";
               o->reconnect_s = 0;
+              o->jpeg_age_s = 0.1;
             }),
             "");
   // A reference implies a server.
