@@ -119,10 +119,14 @@ LinkState FrameStream::link() const {
   LinkState state = counts_;
   if (jpeg_ != nullptr) state.jpeg_quality = jpeg_->value();
   if (connection_ == nullptr || !connection_->is_open) return state;
+  const LinkWindow& window = connection_->window;
+  const bool is_answered = window.way() > absl::ZeroDuration();
   state.connected = true;
-  state.way = connection_->window.way();
-  state.shortest_way = connection_->window.shortest_way();
-  state.limits = connection_->window.Limits(SteadyNow());
+  state.way = is_answered ? window.way() : connection_->opening_way;
+  state.shortest_way = is_answered ? window.shortest_way() : connection_->opening_way;
+  const absl::Duration deadline = absl::Milliseconds(given_.deadline_ms());
+  state.limits = window.Limits(SteadyNow()) ||
+                 (deadline > absl::ZeroDuration() && state.shortest_way > deadline);
   return state;
 }
 
@@ -436,6 +440,8 @@ void FrameStream::TakeOpened(v1::StreamOpened opened) {
     return;
   }
   connection_->is_open = true;
+  connection_->opening_way =
+      std::max(SteadyNow() - connection_->opening_written, absl::ZeroDuration());
   going_away_ = false;
   first_id_ = last_id_;
   for (const uint64_t id : tracks_) {

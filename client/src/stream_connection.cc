@@ -34,6 +34,7 @@ void FrameStream::Connection::OnWriteDone(bool ok) {
   absl::MutexLock lock(&stream_->mutex_);
   is_writing = false;
   if (ok) {
+    if (!is_open) opening_written = SteadyNow();
     request.Clear();
     stream_->Drive();
   } else {

@@ -73,6 +73,10 @@ class FrameStream::Connection final
   absl::Time heard = SteadyNow();  // the latest message of the server
   StreamCheck check;
   LinkWindow window;
+  // Time from the writing of the opening to its answer.
+  absl::Time opening_written = absl::InfiniteFuture();
+  absl::Duration opening_way;
+
   absl::Status failure;       // an answer that breaks the wire contract, or a try that is given up
   bool is_open = false;       // the server has answered the opening
   bool is_writing = true;     // begins with the opening

@@ -44,7 +44,7 @@ class Peer:
     def connect(self) -> None:
         self.session.tries.begin(None)
         opened = wire.StreamFramesResponse(opened={"max_in_flight": 8})
-        self.session.connected(opened.SerializeToString())
+        self.session.connected(opened.SerializeToString(), self.clock.now - 0.03)
 
     def send(self, image: Any = IMAGE) -> bool:
         return self.session.offer(self.session.frame_request(image))
@@ -271,6 +271,23 @@ def test_the_link_limits_while_frames_wait_for_it_and_the_server_is_faster() -> 
         assert peer.session.link.limits == limits
         peer.clock.now += 1.1  # no frame has waited since
         assert not peer.session.link.limits
+
+
+def test_the_link_limits_where_its_delay_is_longer_than_the_deadline() -> None:
+    for deadline_ms, limits in ((0, False), (29, True), (31, False)):
+        peer = Peer(deadline_ms=deadline_ms)
+        link = peer.session.link
+        assert link.delay == pytest.approx(0.03)  # of the opening
+        assert link.limits == limits
+    peer.send()
+    peer.written()
+    peer.clock.now += 0.05
+    peer.answer(0, timings={"total_ns": 10_000_000})
+    assert peer.session.link.delay == pytest.approx(0.04)
+    assert peer.session.link.limits
+    peer.lose()
+    assert peer.session.link.delay is None
+    assert not peer.session.link.limits
 
 
 def test_the_link_limits_no_frames_of_block() -> None:

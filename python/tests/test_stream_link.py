@@ -26,7 +26,7 @@ def reasons(results: list[FrameResult]) -> list[tuple[int, str]]:
 
 
 def wait_for_answer(stream: EitherStream) -> None:
-    while stream.stream.link.delay is None:
+    while stream.stream._session._outbox.window.least_delay is None:
         time.sleep(0.01)
 
 
@@ -107,6 +107,17 @@ def test_a_result_that_was_long_on_its_way_is_late(server: Server, asynchronous:
     assert (link.late, link.expired, link.dropped) == (1, 0, 0)
     assert link.delay is not None
     assert link.delay >= 0.99
+
+
+@BOTH
+def test_a_stream_knows_from_its_opening_that_results_cannot_be_in_time(server: Server, asynchronous: bool) -> None:
+    with Relay(server.address, delay_down=0.5) as relay:
+        for deadline_ms, limits in ((20, True), (60_000, False)):
+            with EitherStream(asynchronous, relay.address, deadline_ms=deadline_ms) as stream:
+                link = stream.stream.link
+            assert link.delay is not None
+            assert link.delay > 0.02
+            assert link.limits == limits
 
 
 @BOTH

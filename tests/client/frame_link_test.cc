@@ -470,6 +470,18 @@ TEST_F(FrameLinkTest, TrySendNeverWaitsForAServerThatHoldsTheStreamBack) {
   EXPECT_FALSE(stream->TrySend(&frame).ok());
 }
 
+TEST_F(FrameLinkTest, AStreamKnowsFromItsOpeningThatAnswersCannotBeInTime) {
+  const SilentRelay relay(port_, absl::Milliseconds(300));
+  client_ = *Client::Connect(relay.address(), {});
+  for (const auto& [deadline_ms, limits] :
+       {std::pair{20u, true}, std::pair{600'000u, false}, std::pair{0u, false}}) {
+    const auto stream = Open(absl::Seconds(60), With(v1::DROP_POLICY_BLOCK, deadline_ms));
+    ASSERT_NE(stream, nullptr);
+    EXPECT_GT(stream->link().way, absl::Milliseconds(20));
+    EXPECT_EQ(stream->link().limits, limits) << deadline_ms;
+  }
+}
+
 // A connection over which nothing comes, while nothing says that it is gone.
 TEST_F(FrameLinkTest, ASilentCutIsNoticedIdleAndWithFramesUnderWay) {
   for (const bool idle : {true, false}) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A TCP relay that can cut connections as a lost network does: silently.
+// A TCP relay that can be far, and can cut connections as a lost network does: silently.
 
 #ifndef ORBSERVE_TESTS_CLIENT_SILENT_RELAY_H_
 #define ORBSERVE_TESTS_CLIENT_SILENT_RELAY_H_
@@ -19,6 +19,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/client/refusing_port.h"
 
@@ -26,9 +28,11 @@ namespace orbserve::testing {
 
 class SilentRelay {
  public:
-  // Forwards connections to `server_port` of the loopback.
-  explicit SilentRelay(int server_port)
-      : server_port_(server_port), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // Forwards connections to `server_port` of the loopback, each piece after `delay`.
+  explicit SilentRelay(int server_port, absl::Duration delay = absl::ZeroDuration())
+      : server_port_(server_port),
+        delay_(delay),
+        listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = LoopbackAddress(0);
     auto* const generic = reinterpret_cast<sockaddr*>(&address);
     socklen_t size = sizeof(address);
@@ -79,14 +83,15 @@ class SilentRelay {
           connections_.emplace_back(std::make_unique<Connection>()).get();
       connection->ends[0] = near;
       connection->ends[1] = far;
-      connection->pumps.emplace_back([=] { Pump(connection, near, far); });
-      connection->pumps.emplace_back([=] { Pump(connection, far, near); });
+      connection->pumps.emplace_back([=, this] { Pump(connection, near, far); });
+      connection->pumps.emplace_back([=, this] { Pump(connection, far, near); });
     }
   }
 
-  static void Pump(const Connection* connection, int from, int to) {
+  void Pump(const Connection* connection, int from, int to) const {
     char buffer[1 << 14];
     for (ssize_t size = 0; (size = recv(from, buffer, sizeof(buffer), 0)) > 0;) {
+      absl::SleepFor(delay_);
       if (connection->is_cut) continue;
       if (send(to, buffer, static_cast<size_t>(size), MSG_NOSIGNAL) < size) break;
     }
@@ -94,6 +99,7 @@ class SilentRelay {
   }
 
   const int server_port_;
+  const absl::Duration delay_;
   const int listener_;
   int port_ = 0;
   absl::Mutex mutex_;

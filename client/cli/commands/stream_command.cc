@@ -176,6 +176,10 @@ int RunStream(const StreamOptions& given) {
        .jpeg_age = absl::Seconds(options.jpeg_age_s.value_or(0)),
        .on_event = [&taker](const client::StreamEvent& event) { taker->Take(event); }});
   if (!stream.ok()) return Fail(&console, stream.status());
+  if (const client::LinkState link = (*stream)->link(); link.limits) {
+    console.Note(absl::StrFormat("the link limits: its way there and back takes %.1f ms",
+                                 absl::ToDoubleMilliseconds(link.way)));
+  }
   // An opening cannot be interrupted. Until here a signal ends the process, which has no outputs.
   CatchInterrupts();
 

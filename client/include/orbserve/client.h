@@ -266,11 +266,13 @@ struct FrameTimes {
 struct LinkState {
   bool connected = false;
   // Latest time that a frame spent on the way there and back, and the shortest one of the last 5 to
-  // 10 seconds: `round_trip` less `server`. Zero before the first answer of a connection.
+  // 10 seconds: `round_trip` less `server`. Before the first answer of a connection both are those
+  // of its opening; zero without a connection.
   absl::Duration way;
   absl::Duration shortest_way;
-  // NEWEST, OLDEST: the link keeps frames waiting, and not the server or the source. A smaller
-  // format, or a JPEG, makes answers younger.
+  // The link is what makes answers old, and not the server or the source: it keeps frames waiting
+  // (NEWEST, OLDEST), which a smaller format or `jpeg_age` cures, or `shortest_way` is longer than
+  // the stream's deadline. OpenStream() and kReconnected know the latter already.
   bool limits = false;
   int jpeg_quality = 0;       // of the next raw frame, 20..95; 0 without `jpeg_age`
   uint64_t dropped = 0;       // frames that the client dropped

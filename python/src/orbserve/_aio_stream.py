@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -44,6 +45,7 @@ class _Connection:
         self.call = call
         self.opened = False  # the server has answered the opening
         self.closed = False  # no further message goes over it
+        self.written: float | None = None  # time of the steady clock at which the opening was on its way
         self.opening: asyncio.Task[Any] | None = None
         self.writer: asyncio.Task[None] | None = None
 
@@ -279,7 +281,7 @@ class AsyncFrameStream(StreamBase):
             async with self._changed:
                 if session.is_left():  # the call was cancelled
                     raise CancelledError(grpc.StatusCode.CANCELLED, "no more frames follow")
-                session.connected(data)
+                session.connected(data, connection.written)
                 connection.opened = True
                 self._changed.notify_all()
         except BaseException:
@@ -298,6 +300,7 @@ class AsyncFrameStream(StreamBase):
     async def _open(connection: _Connection, opening: bytes) -> Any:
         with contextlib.suppress(asyncio.InvalidStateError):  # the call has ended already; reading says why
             await connection.call.write(opening)
+            connection.written = time.monotonic()
         return await connection.call.read()
 
     async def _read_all(self, first: _Connection) -> None:

@@ -42,11 +42,15 @@ class StreamLink:
     """Frames that were written and not answered."""
 
     delay: float | None
-    """Least round trip less server time of the last ten seconds, in seconds; None: nothing was answered yet."""
+    """Least round trip less server time of the last ten seconds, in seconds. Before the first answer that of the
+    opening; None: there is no connection.
+    """
 
     limits: bool
-    """With NEWEST and OLDEST: the link keeps frames waiting, and not the server or the source. A smaller format, or
-    `jpeg_age`, makes results younger."""
+    """The link is what makes results old, and not the server or the source: it keeps frames waiting (NEWEST, OLDEST),
+    which a smaller format or `jpeg_age` cures, or `delay` is longer than the stream's deadline. The latter is known
+    from the opening on.
+    """
 
     dropped: int
     """Frames that the client dropped before they were sent, since the stream began."""
@@ -93,6 +97,7 @@ class Session:
         self._order: deque[Request] = deque()  # frames without a result, in the order of `send()`
         self._unread = 0  # answers of the server among the deliveries
         self._late = 0
+        self._opening_delay: float | None = None  # of the connection
         self._checker: StreamCheck | None = None  # of the connection
         self._first_id = 0  # added to ids of tracks
         self._last_id = 0  # largest id of a track so far
@@ -105,11 +110,14 @@ class Session:
         """State of the link."""
         box = self._outbox
         window = box.window
+        delay = self._opening_delay if window.least_delay is None else window.least_delay
+        deadline_ms = self._offered.deadline_ms
+        is_too_far = deadline_ms > 0 and delay is not None and delay * 1000 > deadline_ms
         return StreamLink(
             window.size,
             box.in_flight,
-            window.least_delay,
-            box.limits,
+            delay,
+            box.limits or is_too_far,
             box.dropped,
             box.expired,
             self._late,
@@ -204,9 +212,12 @@ class Session:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def connected(self, data: bytes) -> None:
-        """A connection's first answer. UnavailableError: the server is about to stop; ServerError: a wrong answer."""
+    def connected(self, data: bytes, written: float | None = None) -> None:
+        """A connection's first answer; `written`: time at which its opening was. UnavailableError: the server is about to
+        stop; ServerError: a wrong answer.
+        """
         _calls.readable(self._connected, data)
+        self._opening_delay = None if written is None else self._clock() - written
 
     def _connected(self, data: bytes) -> None:
         message = wire.StreamFramesResponse.FromString(data)
@@ -320,6 +331,7 @@ class Session:
         if not self.going_away or unanswered:
             self._lose(error)
         self._outbox.disconnected()
+        self._opening_delay = None
         if self.nothing_follows():
             self.finish(None)  # every frame has its result
         elif not self.tries.lost(error):

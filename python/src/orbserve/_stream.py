@@ -28,6 +28,7 @@ class _Connection:
     call: Any = None
     opened = False  # the server has answered the opening
     closed = False  # no further message goes over it
+    written: float | None = None  # time of the steady clock at which the opening was on its way
 
 
 class FrameStream(StreamBase):
@@ -228,6 +229,7 @@ class FrameStream(StreamBase):
         Frames wait for the answer to the opening: one that a refused connection had taken would be lost.
         """
         yield opening
+        connection.written = time.monotonic()
         session = self._session
         while True:
             with self._changed:
@@ -303,7 +305,7 @@ class FrameStream(StreamBase):
             with self._changed:
                 if session.is_left():  # the call was cancelled
                     raise CancelledError(grpc.StatusCode.CANCELLED, "no more frames follow")
-                session.connected(data)
+                session.connected(data, connection.written)
                 connection.opened = True
                 self._changed.notify_all()
         except BaseException:
