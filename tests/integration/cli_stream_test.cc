@@ -90,6 +90,17 @@ TEST_F(CliTest, StreamAnswersEveryFrameInOrder) {
   ExpectStream(RunWithServer({"stream", "--json", "--fps", "200", in}), 25);
 }
 
+TEST_F(CliTest, StreamSendsRawFramesAsJpegFilesIfAnAgeIsWanted) {
+  const std::string in = WriteScenes(5);
+  const auto files = [this] {
+    return SumOfSeries(Server().HttpGet("/metrics"), "orbserve_jpeg_frames_total");
+  };
+  ExpectStream(RunWithServer({"stream", "--json", in}), 5);
+  EXPECT_EQ(files(), 0);
+  ExpectStream(RunWithServer({"stream", "--json", "--jpeg-age", "5", in}), 5);
+  EXPECT_EQ(files(), 5);
+}
+
 TEST_F(CliTest, StreamOfAVideoOnStandardInput) {
   stdin_ = absl::StrCat("YUV4MPEG2 W", kWidthPx, " H", kHeightPx, " F10:1 Cmono\n");
   for (int i = 0; i < 4; ++i) {
