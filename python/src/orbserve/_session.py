@@ -213,8 +213,8 @@ class Session:
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def connected(self, data: bytes, written: float | None = None) -> None:
-        """A connection's first answer; `written`: time at which its opening was. UnavailableError: the server is about to
-        stop; ServerError: a wrong answer.
+        """A connection's first answer; `written`: time at which its opening was. UnavailableError: the server is about
+        to stop; ServerError: a wrong answer.
         """
         _calls.readable(self._connected, data)
         self._opening_delay = None if written is None else self._clock() - written
