@@ -243,10 +243,11 @@ def test_dask_with_a_killed_worker_writes_the_same_files(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == expected
 
 
+@pytest.mark.parametrize("folder_of_page", [EXAMPLES.parent, EXAMPLES.parents[1]])
 def test_the_code_of_the_readme_runs(
-    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
+    folder_of_page: Path, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    text = (EXAMPLES.parent / "README.md").read_text()
+    text = (folder_of_page / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     names = sorted(photos.iterdir())
