@@ -352,8 +352,7 @@ TEST_F(CliTest, StreamOfASimulatedFlightTracksWhatTrulyMoves) {
     EXPECT_GE(NumberAt(lines[i], "median_track_error_px"), 0) << i;
     EXPECT_LT(NumberAt(lines[i], "median_track_error_px"), 0.5) << i;
   }
-  EXPECT_THAT(run.err, HasSubstr("40 frames, no descriptors to match, "));
-  EXPECT_THAT(run.err, HasSubstr(" tracks on average, 0 failed"));
+  EXPECT_THAT(run.err, ContainsRegex("40 frames, [0-9.]+ tracks on average, 0 failed"));
   const std::string video = testing::TemporaryFolder::Read(folder_ / "d/tails.y4m");
   EXPECT_EQ(video.size(), std::string("YUV4MPEG2 W320 H240 F30000:1000 Ip A1:1 C444\n").size() +
                               40 * (6 + 3 * 320 * 240));

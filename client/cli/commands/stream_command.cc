@@ -65,13 +65,13 @@ std::string Summary(const StreamResults& results, const v1::StreamOpen& open, in
                     int64_t lost_by_camera, absl::Duration duration) {
   StreamTotals totals = results.totals();
   const double seconds = absl::ToDoubleSeconds(duration);
-  std::string text = absl::StrCat(totals.done, " frames, ");
+  std::string text = absl::StrCat(totals.done, " frames");
   if (open.match_previous()) {
-    absl::StrAppend(&text, totals.matched, " with matches to the frame before");
+    absl::StrAppend(&text, ", ", totals.matched, " with matches to the frame before");
     if (totals.unmatched > 0)
       absl::StrAppend(&text, ", ", totals.unmatched, " with failed matches");
-  } else {
-    absl::StrAppend(&text, "no descriptors to match");
+  } else if (!open.track()) {
+    absl::StrAppend(&text, ", no descriptors to match");
   }
   if (open.track()) absl::StrAppendFormat(&text, ", %.1f tracks on average", results.mean_tracks());
   absl::StrAppend(&text, ", ", totals.failed + left_out, " failed");
