@@ -111,6 +111,18 @@ std::string TrackCells(const v1::FrameResult& result) {
                          result.ended_tracks_size());
 }
 
+// Cells of the server's time and the round trip, "-" for a frame that was not written, and the age.
+std::string TimeCells(const StreamRow& row) {
+  std::string text;
+  const bool is_written = row.times.round_trip > absl::ZeroDuration();
+  for (const absl::Duration time : {row.times.server, row.times.round_trip}) {
+    absl::StrAppendFormat(&text, "  %9s",
+                          is_written ? MillisecondsCell(absl::ToInt64Nanoseconds(time)) : "-");
+  }
+  absl::StrAppendFormat(&text, "  %9s", MillisecondsCell(absl::ToInt64Nanoseconds(row.times.age)));
+  return text;
+}
+
 }  // namespace
 
 void StreamListing::AddMatches(const StreamRow& row, JsonWriter* json) const {
@@ -168,8 +180,11 @@ std::string StreamListing::TableRow(const StreamRow& row) const {
   const v1::FrameResult& result = *row.result;
   const std::string name = NameOnOneLine(row.name);
   const std::string& reason = result.status().reason();
-  if (reason == kDropped) return absl::StrFormat("%-24s  %8s\n", name, "dropped");
-  if (reason == kLate) return absl::StrFormat("%-24s  %8s\n", name, "late");
+  if (reason == kDropped || reason == kLate) {
+    std::string text = absl::StrFormat("%-24s  %8s", name, reason == kDropped ? "dropped" : "late");
+    text.resize(std::max(text.size(), Heading().find("  answer/ms")), ' ');
+    return absl::StrCat(text, TimeCells(row), "\n");
+  }
   if (result.status().code() != 0) return std::string();
   std::string text =
       absl::StrFormat("%-24s  %8d  %*s", name, result.features().x_size(), kCountColumns,
@@ -191,10 +206,7 @@ std::string StreamListing::TableRow(const StreamRow& row) const {
           row.track_error_px.has_value() ? absl::StrFormat("%.3f", *row.track_error_px) : "-");
     }
   }
-  for (const absl::Duration time :
-       {absl::Nanoseconds(result.timings().total_ns()), row.times.round_trip, row.times.age}) {
-    absl::StrAppendFormat(&text, "  %9s", MillisecondsCell(absl::ToInt64Nanoseconds(time)));
-  }
+  absl::StrAppend(&text, TimeCells(row));
   if (contents_.energy) absl::StrAppendFormat(&text, "  %9s", EnergyCell(result.execution()));
   text.push_back('\n');
   return text;
@@ -215,6 +227,7 @@ std::string StreamListing::JsonRow(const StreamRow& row) const {
   json.Key("age_ms").Double(absl::ToDoubleMilliseconds(row.times.age));
   if (row.times.round_trip > absl::ZeroDuration()) {
     json.Key("round_trip_ms").Double(absl::ToDoubleMilliseconds(row.times.round_trip));
+    json.Key("server_ms").Double(absl::ToDoubleMilliseconds(row.times.server));
   }
   if (const absl::Status error = client::StatusFromWire(result.status()); !error.ok()) {
     AddError(error, &json);

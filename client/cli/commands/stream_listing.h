@@ -56,8 +56,8 @@ class StreamListing {
   // Line of column names; empty for JSON.
   std::string Heading() const;
 
-  // Text for one frame. The table has the reason instead of numbers for a frame that the server
-  // dropped or answered too late, and no row for one that failed otherwise.
+  // Text for one frame. The table has the reason and the times of a frame that was dropped or
+  // answered too late, and no row for one that failed otherwise.
   std::string Row(const StreamRow& row) const;
 
  private:

@@ -83,13 +83,14 @@ TEST(StreamListingTest, JsonHasTheTruthAndReconnections) {
 }
 
 TEST(StreamListingTest, EveryRowHasItsAge) {
-  v1::FrameResult result = Tracked();
-  result.mutable_timings()->set_total_ns(2'500'000);
+  const v1::FrameResult result = Tracked();
   const client::FrameTimes times = {.age = absl::Milliseconds(40),
-                                    .round_trip = absl::Milliseconds(12)};
+                                    .round_trip = absl::Milliseconds(12),
+                                    .server = absl::Microseconds(2500)};
   const StreamListing json(StreamListing::Kind::kJson, {});
   EXPECT_THAT(json.Row({.name = "7", .result = &result, .times = times}),
-              HasSubstr("\"timestamp_ns\":0,\"age_ms\":40,\"round_trip_ms\":12,\"image_size\""));
+              HasSubstr("\"timestamp_ns\":0,\"age_ms\":40,\"round_trip_ms\":12,\"server_ms\":2.5,"
+                        "\"image_size\""));
   const StreamListing table(StreamListing::Kind::kTable, {});
   EXPECT_THAT(table.Row({.name = "7", .result = &result, .times = times}),
               MatchesRegex("7 +0 +- +2.5[0]* +12.0[0]* +40.0[0]*\n"));
@@ -98,6 +99,12 @@ TEST(StreamListingTest, EveryRowHasItsAge) {
       json.Row({.name = "8", .result = &dropped, .times = {.age = absl::Milliseconds(33)}});
   EXPECT_THAT(row, HasSubstr("\"age_ms\":33,\"error\""));
   EXPECT_THAT(row, Not(HasSubstr("round_trip_ms")));
+  const v1::FrameResult late = Failed(kLate);
+  EXPECT_THAT(json.Row({.name = "9", .result = &late, .times = times}),
+              HasSubstr("\"round_trip_ms\":12,\"server_ms\":2.5,\"error\""));
+  const std::string late_row = table.Row({.name = "9", .result = &late, .times = times});
+  EXPECT_THAT(late_row, MatchesRegex("9 +late +2.5[0]* +12.0[0]* +40.0[0]*\n"));
+  EXPECT_EQ(late_row.size(), table.Heading().size());
 }
 
 TEST(StreamListingTest, JsonHasTheMatchesThemselvesIfTheyAreAskedFor) {
@@ -138,11 +145,12 @@ TEST(StreamListingTest, TableHasColumnsForWhatTheStreamHas) {
                            .truth = TrueMotion{.from_previous = motion},
                            .track_error_px = 0.125}),
               MatchesRegex("000007 +0 +- +- +2 +2.5 +1 +-3.000 +0.500 +1.00000 +0.0000 +0.125 "
-                           "+0.*\n"));
+                           "+- +- +0.*\n"));
   const v1::FrameResult dropped = Failed(kDropped);
-  EXPECT_THAT(listing.Row({.name = "8", .result = &dropped}), MatchesRegex("8 +dropped\n"));
+  EXPECT_THAT(listing.Row({.name = "8", .result = &dropped}),
+              MatchesRegex("8 +dropped +- +- +0.*\n"));
   const v1::FrameResult late = Failed(kLate);
-  EXPECT_THAT(listing.Row({.name = "9", .result = &late}), MatchesRegex("9 +late\n"));
+  EXPECT_THAT(listing.Row({.name = "9", .result = &late}), MatchesRegex("9 +late +- +- +0.*\n"));
   const v1::FrameResult failed = Failed("BAD_IMAGE");
   EXPECT_EQ(listing.Row({.name = "9", .result = &failed}), "");
 }
