@@ -24,12 +24,14 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "features/errors.h"
 #include "features/uncaught.h"
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/clients/token_file.h"
 #include "server/config/config.h"
+#include "server/config/config_file.h"
 #include "server/config/derived_limits.h"
 #include "server/config/listen_address.h"
 #include "server/edge/descriptor_limit.h"
@@ -38,7 +40,9 @@
 #include "server/part_options.h"
 #include "server/process/log.h"
 #include "server/process/memory/heap_trimmer.h"
+#include "server/process/memory/memory_limit.h"
 #include "server/process/memory/memory_reserve.h"
+#include "server/process/mistakes.h"
 #include "server/process/service_manager.h"
 #include "server/server.h"
 #include "spdlog/spdlog.h"
@@ -86,7 +90,9 @@ void TellFatal(int code, const char* message) {
 }
 
 int Complain(const absl::Status& status, int code) {
-  TellFatal(code, std::string(status.message()).c_str());
+  const bool is_plain = !fatal_format.has_value();
+  const absl::string_view line_end = is_plain ? "\norbserve-server: " : "\n";
+  TellFatal(code, absl::StrReplaceAll(status.message(), {{"\n", line_end}}).c_str());
   return code;
 }
 
@@ -173,12 +179,19 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
 }
 
 // Finds the mistakes that would keep the program from starting this time and every other time.
-absl::Status CheckConfig(const server::Config& config) {
-  ORBSERVE_RETURN_IF_ERROR(ValidateConfig(config));
-  ORBSERVE_RETURN_IF_ERROR(CheckListenAddresses(config));
-  ORBSERVE_RETURN_IF_ERROR(ReadTlsFiles(TlsPathsOf(config)).status());
-  if (config.token_file().empty()) return absl::OkStatus();
-  return ReadTokenFile(config.token_file()).status();
+void CheckConfig(const server::Config& config, Mistakes* mistakes) {
+  mistakes->Add(ValidateConfig(config));
+  mistakes->Add(CheckListenAddresses(config));
+  // A certificate without its key is a mistake already.
+  if (config.tls().cert_file().empty() == config.tls().key_file().empty()) {
+    mistakes->Add(ReadTlsFiles(TlsPathsOf(config)).status());
+  }
+  if (!config.token_file().empty()) mistakes->Add(ReadTokenFile(config.token_file()).status());
+  const auto most = static_cast<uint64_t>(FindMemoryLimit());
+  if (config.limits().memory_bytes() > most) {
+    mistakes->Add(absl::StrCat("limits.memory_bytes must be at most what the process may use, ",
+                               most, "; got ", config.limits().memory_bytes()));
+  }
 }
 
 // The process ends with `code` after `limit`, whatever hangs then (a call, a device).
@@ -311,14 +324,13 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
   TellFatalAs(arguments.flags, arguments.check_config);
   server::Config given;
-  if (!arguments.config_file.empty()) {
-    const auto file = ReadConfigFile(arguments.config_file);
-    if (!file.ok()) return Complain(file.status(), kExitUsage);
-    given = *file;
-  }
+  Mistakes mistakes;
+  const bool is_read =
+      arguments.config_file.empty() || ReadConfigFile(arguments.config_file, &given, &mistakes);
   const server::Config config = CompleteConfig(Overlay(std::move(given), arguments.flags));
   TellFatalAs(config, arguments.check_config);
-  if (const absl::Status status = CheckConfig(config); !status.ok()) {
+  if (is_read) CheckConfig(config, &mistakes);
+  if (const absl::Status status = mistakes.status(); !status.ok()) {
     return Complain(status, kExitUsage);
   }
   if (arguments.check_config) {

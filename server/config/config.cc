@@ -8,23 +8,20 @@
 #include <limits>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "features/errors.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "gpu/gpu_backend.h"
 #include "server/clients/peer.h"
 #include "server/config/derived_limits.h"
 #include "server/process/memory/memory_limit.h"
-#include "server/process/text_file.h"
+#include "server/process/mistakes.h"
 
 namespace orbserve {
 namespace {
@@ -33,49 +30,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// What replaces a field that is no longer known, or `message` when it never was one. `message` is
-// that of the parser: 'Message type "orbserve.server.Config.Limits" has no field named "x".'
-std::string WithReplacement(const std::string& message) {
-  const std::vector<std::string> parts = absl::StrSplit(message, '"');
-  if (parts.size() < 4 || !absl::StrContains(parts[2], "has no field named")) return message;
-  absl::string_view section = parts[1];
-  std::string key = parts[3];
-  if (section != server::Config::descriptor()->full_name()) {
-    section.remove_prefix(section.rfind('.') + 1);
-    key = absl::StrCat(absl::AsciiStrToLower(section), ".", key);
-  }
-  const std::string instead = ReplacementOf(key);
-  return instead.empty() ? message : instead;
-}
-
-// Keeps the first error; lines and columns count from 1 as editors do.
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  explicit FirstError(absl::string_view origin) : origin_(origin) {}
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    if (!text_.empty()) return;
-    text_ = line < 0 ? absl::StrCat(origin_, ": ", message)
-                     : absl::StrCat(origin_, ":", line + 1, ":", column + 1, ": ",
-                                    WithReplacement(message));
-  }
-  void AddWarning(int line, google::protobuf::io::ColumnNumber column,
-                  const std::string& message) override {
-    AddError(line, column, message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  const absl::string_view origin_;
-  std::string text_;
-};
-
-absl::Status BadOptions(const std::string& message) {
-  return MakeError(ErrorReason::kBadOptions, message);
-}
-
-// One value of a field; `index` counts those of a list.
-absl::Status CheckValue(const ConfigField& field, const Message& section, int index) {
+// One value of a field; `index` counts those of a list. False if it is not allowed.
+bool CheckValue(const ConfigField& field, const Message& section, int index, Mistakes* mistakes) {
   const server::Rule& rule = *field.rule;
   std::string text;  // in quotes, where it is a text
   google::protobuf::TextFormat::PrintFieldValueToString(
@@ -83,88 +39,121 @@ absl::Status CheckValue(const ConfigField& field, const Message& section, int in
   double number = 0.0;
   if (rule.max() > 0 && absl::SimpleAtod(text, &number) && number >= rule.min() &&
       number <= rule.max()) {
-    return absl::OkStatus();
+    return true;
   }
   const auto is_this = [&text](const std::string& value) { return text == '"' + value + '"'; };
   if (rule.max() == 0 &&
       (rule.values().empty() || std::any_of(rule.values().begin(), rule.values().end(), is_this))) {
-    return absl::OkStatus();
+    return true;
   }
-  return BadOptions(absl::StrCat(field.key, rule.max() > 0 ? " must be in " : " must be one of ",
-                                 RangeText(field), "; got ", text));
+  mistakes->Add(absl::StrCat(field.key, rule.max() > 0 ? " must be in " : " must be one of ",
+                             RangeText(field), "; got ", text));
+  return false;
 }
 
-absl::Status CheckRules(const ConfigField& field, const Message& section) {
+bool CheckValues(const ConfigField& field, const Message& section, Mistakes* mistakes) {
   const int values =
       field.field->is_repeated() ? section.GetReflection()->FieldSize(section, field.field) : 1;
-  for (int i = 0; i < values; ++i) ORBSERVE_RETURN_IF_ERROR(CheckValue(field, section, i));
-  return absl::OkStatus();
+  bool all_good = true;
+  for (int i = 0; i < values; ++i) all_good &= CheckValue(field, section, i, mistakes);
+  return all_good;
 }
 
-absl::Status CheckRules(const server::Config& config) {
+// Checks each field by itself. Returns the keys that are wrong.
+std::set<absl::string_view> CheckRules(const server::Config& config, Mistakes* mistakes) {
+  std::set<absl::string_view> wrong;
   const Reflection& access = *config.GetReflection();
+  const auto check = [&](const ConfigField& field, const Message& section) {
+    if (!CheckValues(field, section, mistakes)) wrong.insert(field.key);
+  };
   for (const ConfigField& field : ConfigFields()) {
     if (field.section == nullptr) {
-      ORBSERVE_RETURN_IF_ERROR(CheckRules(field, config));
+      check(field, config);
     } else if (!field.section->is_repeated()) {
-      ORBSERVE_RETURN_IF_ERROR(CheckRules(field, access.GetMessage(config, field.section)));
+      check(field, access.GetMessage(config, field.section));
     } else {
       for (int i = 0; i < access.FieldSize(config, field.section); ++i) {
-        ORBSERVE_RETURN_IF_ERROR(
-            CheckRules(field, access.GetRepeatedMessage(config, field.section, i)));
+        check(field, access.GetRepeatedMessage(config, field.section, i));
       }
     }
   }
-  return absl::OkStatus();
+  return wrong;
 }
 
-absl::Status CheckShares(const server::Config& config) {
+// "" if a client of this server may have this owner, else what is wrong with it.
+std::string WrongOwner(const server::Config& config, absl::string_view owner) {
+  const bool has_certificates = !config.tls().client_ca_file().empty();
+  const bool has_tokens = !config.token_file().empty();
+  if (absl::StartsWith(owner, "cert:")) {
+    return has_certificates ? "" : "is known only with tls.client_ca_file";
+  }
+  if (absl::StartsWith(owner, "token:")) return has_tokens ? "" : "is known only with token_file";
+  const bool is_address = absl::StartsWith(owner, "addr:");
+  if (!is_address && owner != "unix:") return "must begin with addr:, cert: or token:, or be unix:";
+  if (has_certificates) return "must be cert:NAME where tls.client_ca_file is set";
+  if (has_tokens) return "must be token:NAME where token_file is set";
+  if (!is_address) return "";
+  const std::string normal = OwnerOfAddress(absl::StripPrefix(owner, "addr:"));
+  if (normal == owner) return "";
+  return normal.empty() ? "must be an IP address behind addr:"
+                        : absl::StrCat("must be written ", normal);
+}
+
+void CheckShares(const server::Config& config, Mistakes* mistakes) {
   std::set<std::string> owners;
   for (const server::Config::Share& share : config.shares()) {
     if (share.owner().empty()) {
-      return BadOptions("shares.owner must name an owner, such as \"addr:192.0.2.7\"");
-    }
-    if (!owners.insert(share.owner()).second) {
-      return BadOptions(
+      mistakes->Add("shares.owner must name an owner, such as \"addr:192.0.2.7\"");
+    } else if (!owners.insert(share.owner()).second) {
+      mistakes->Add(
           absl::StrCat("shares.owner must name each owner once; got ", share.owner(), " twice"));
+    } else if (const std::string wrong = WrongOwner(config, share.owner()); !wrong.empty()) {
+      mistakes->Add(absl::StrCat("shares.owner ", wrong, "; got \"", share.owner(), "\""));
     }
   }
-  return absl::OkStatus();
 }
 
-absl::Status CheckDevices(const server::Config::Backend& backend) {
+void CheckDevices(const server::Config::Backend& backend, Mistakes* mistakes) {
   std::set<uint32_t> devices;
   for (const uint32_t device : backend.devices()) {
-    if (!devices.insert(device).second) {
-      return BadOptions(
-          absl::StrCat("backend.devices must name each device once; got ", device, " twice"));
-    }
+    if (devices.insert(device).second) continue;
+    mistakes->Add(
+        absl::StrCat("backend.devices must name each device once; got ", device, " twice"));
   }
-  return absl::OkStatus();
 }
 
-absl::Status CheckTls(const server::Config& config) {
+void CheckTls(const server::Config& config, Mistakes* mistakes) {
   const auto& tls = config.tls();
   if (tls.cert_file().empty() != tls.key_file().empty()) {
-    return BadOptions("tls.cert_file and tls.key_file must be given together");
+    mistakes->Add("tls.cert_file and tls.key_file must be given together");
   }
   if (!tls.client_ca_file().empty() && tls.cert_file().empty()) {
-    return BadOptions("tls.client_ca_file needs tls.cert_file and tls.key_file");
+    mistakes->Add("tls.client_ca_file needs tls.cert_file and tls.key_file");
   }
   if (!tls.client_ca_file().empty() && !config.token_file().empty()) {
-    return BadOptions(
+    mistakes->Add(
         "tls.client_ca_file and token_file exclude each other: a client is its certificate or its "
         "token");
   }
-  return absl::OkStatus();
 }
 
-absl::Status CheckReferences(const server::Config::Limits& limits) {
-  const uint64_t most = limits.memory_bytes() / 2;
-  if (limits.max_reference_bytes() <= most) return absl::OkStatus();
-  return BadOptions(
-      absl::StrCat("limits.max_reference_bytes must be at most half of limits.memory_bytes, ", most,
-                   "; got ", limits.max_reference_bytes()));
+// A part is no larger than its whole. `wrong`: keys that are not compared.
+void CheckParts(const server::Config& config, const std::set<absl::string_view>& wrong,
+                Mistakes* mistakes) {
+  const auto check = [&](absl::string_view part, uint64_t value, absl::string_view whole,
+                         uint64_t most, absl::string_view how = "") {
+    if (value <= most || wrong.count(part) > 0 || wrong.count(whole) > 0) return;
+    mistakes->Add(absl::StrCat(part, " must be at most ", how, whole, ", ", most, "; got ", value));
+  };
+  const server::Config::Limits& limits = config.limits();
+  check("limits.max_reference_bytes", limits.max_reference_bytes(), "limits.memory_bytes",
+        limits.memory_bytes() / 2, "half of ");
+  check("limits.max_reference_bytes_per_client", limits.max_reference_bytes_per_client(),
+        "limits.max_reference_bytes", limits.max_reference_bytes());
+  check("limits.max_streams_per_client", limits.max_streams_per_client(), "limits.max_streams",
+        limits.max_streams());
+  check("batching.max_batch_time_ms", config.batching().max_batch_time_ms(),
+        "backend.device_deadline_ms", config.backend().device_deadline_ms());
 }
 
 std::vector<ConfigField> FindConfigFields() {
@@ -256,7 +245,8 @@ absl::Status SetFromText(const ConfigField& field, const std::string& text,
   const bool is_small = which->cpp_type() == FieldDescriptor::CPPTYPE_UINT32;
   if (!absl::SimpleAtoi(text, &value) ||
       (is_small && value > std::numeric_limits<uint32_t>::max())) {
-    return BadOptions(absl::StrCat("must be a whole number in ", RangeText(field), "; got ", text));
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("must be a whole number in ", RangeText(field), "; got ", text));
   }
   if (which->is_repeated()) {
     access.AddUInt32(section, which, static_cast<uint32_t>(value));
@@ -308,26 +298,6 @@ server::Config CompleteConfig(const server::Config& config, bool gpu_shares_memo
   return Overlay(DefaultConfig(static_cast<int64_t>(memory - of_gpu)), shared);
 }
 
-absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin) {
-  FirstError error(origin);
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  server::Config config;
-  if (!parser.ParseFromString(std::string(text), &config)) {
-    return MakeError(ErrorReason::kBadOptions, error.text().empty()
-                                                   ? absl::StrCat(origin,
-                                                                  ": cannot be read as protobuf "
-                                                                  "text of orbserve.server.Config")
-                                                   : error.text());
-  }
-  return config;
-}
-
-absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
-  ORBSERVE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
-  return ParseConfig(text, path);
-}
-
 server::Config Overlay(server::Config base, const server::Config& over) {
   if (over.backend().devices_size() > 0) base.mutable_backend()->clear_devices();
   if (over.shares_size() > 0) base.clear_shares();
@@ -337,14 +307,15 @@ server::Config Overlay(server::Config base, const server::Config& over) {
 }
 
 absl::Status ValidateConfig(const server::Config& config) {
-  ORBSERVE_RETURN_IF_ERROR(CheckRules(config));
-  ORBSERVE_RETURN_IF_ERROR(CheckDevices(config.backend()));
-  ORBSERVE_RETURN_IF_ERROR(CheckReferences(config.limits()));
-  ORBSERVE_RETURN_IF_ERROR(CheckShares(config));
-  ORBSERVE_RETURN_IF_ERROR(CheckTls(config));
-  const std::vector<std::string> proxies(config.trusted_proxies().begin(),
-                                         config.trusted_proxies().end());
-  return PeerSet::Create(proxies, "trusted_proxies").status();
+  Mistakes mistakes;
+  CheckParts(config, CheckRules(config, &mistakes), &mistakes);
+  CheckDevices(config.backend(), &mistakes);
+  CheckShares(config, &mistakes);
+  CheckTls(config, &mistakes);
+  for (const std::string& proxy : config.trusted_proxies()) {
+    mistakes.Add(PeerSet::Create({proxy}, "trusted_proxies").status());
+  }
+  return mistakes.status();
 }
 
 std::string ConfigToText(const server::Config& config) {

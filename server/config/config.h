@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "server/config/config.pb.h"
@@ -49,15 +48,11 @@ server::Config CompleteConfig(const server::Config& config);
 // limits its memory, it then gets a quarter of limits.memory_bytes, which is lowered by as much.
 server::Config CompleteConfig(const server::Config& config, bool gpu_shares_memory);
 
-// Reads protobuf text. An unknown key, a value of the wrong type or a key given twice is an error
-// (BAD_OPTIONS) that names `origin`, line and column, and what replaces a key that was removed.
-absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin);
-absl::StatusOr<server::Config> ReadConfigFile(const std::string& path);
-
 // `base` with every field that `over` sets replaced; lists are replaced as a whole.
 server::Config Overlay(server::Config base, const server::Config& over);
 
-// OK when every field of a complete configuration is in its range. BAD_OPTIONS, UNSUPPORTED.
+// OK when every field of a complete configuration is in its range and fits the others. BAD_OPTIONS
+// with one line for each mistake.
 absl::Status ValidateConfig(const server::Config& config);
 
 // The whole configuration as protobuf text.

@@ -4,8 +4,11 @@
 #include "server/config/listen_address.h"
 
 #include <arpa/inet.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -15,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "features/errors.h"
 #include "server/edge/http/http_endpoint.h"
+#include "server/process/mistakes.h"
 
 namespace orbserve {
 namespace {
@@ -72,12 +76,32 @@ bool IsLocalAddress(absl::string_view address) {
          (ntohl(ipv4.s_addr) >> 24) == 127;
 }
 
+// The folder of a Unix socket must be there: the server makes no folders.
+absl::Status CheckSocketFolder(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == absl::string_view::npos || slash == 0) return absl::OkStatus();
+  const std::string folder(path.substr(0, slash));
+  struct stat info = {};
+  if (stat(folder.c_str(), &info) != 0) {
+    if (errno == EACCES) return absl::OkStatus();  // another user may see it
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("listen: the folder ", folder,
+                                  " of the Unix socket cannot be used: ", std::strerror(errno)));
+  }
+  if (S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("listen: ", folder, " must be a folder, to have a Unix socket"));
+}
+
 // HOST:PORT or [IPV6]:PORT with a port of 0..65535, unix:PATH or unix-abstract:NAME.
 absl::Status CheckListenAddress(absl::string_view address) {
   absl::string_view name = address;
-  if (absl::ConsumePrefix(&name, "unix:") || absl::ConsumePrefix(&name, "unix-abstract:")) {
+  const bool is_path = absl::ConsumePrefix(&name, "unix:");
+  if (is_path || absl::ConsumePrefix(&name, "unix-abstract:")) {
     constexpr size_t kMaxBytes = sizeof(sockaddr_un::sun_path) - 1;
-    if (!name.empty() && name.size() <= kMaxBytes) return absl::OkStatus();
+    if (!name.empty() && name.size() <= kMaxBytes) {
+      return is_path ? CheckSocketFolder(name) : absl::OkStatus();
+    }
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("listen: the name of a Unix socket must have 1 to ", kMaxBytes,
                                   " bytes; got ", name.size()));
@@ -87,6 +111,39 @@ absl::Status CheckListenAddress(absl::string_view address) {
                    absl::StrCat("listen must be HOST:PORT or [IPV6]:PORT with a port of 0..65535, "
                                 "unix:PATH or unix-abstract:NAME; got \"",
                                 address, "\""));
+}
+
+absl::Status CheckHttpAddress(const std::string& address) {
+  ORBSERVE_RETURN_IF_ERROR(HttpEndpoint::CheckAddress(address));
+  // An empty host means every interface here.
+  if (absl::StartsWith(address, ":") || IsHostAndPort(address)) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("http_listen must be HOST:PORT or [IPV6]:PORT with a port of "
+                                "0..65535, or empty; got \"",
+                                address, "\""));
+}
+
+// Two sockets cannot have one port of one interface. Both addresses are good ones.
+absl::Status CheckTheyDiffer(absl::string_view listen, absl::string_view http_listen) {
+  if (absl::StartsWith(listen, "unix") || http_listen.empty()) return absl::OkStatus();
+  const auto port = [](absl::string_view address) {
+    int number = 0;
+    return absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &number) ? number : 0;
+  };
+  const auto host = [](absl::string_view address) {
+    const absl::string_view name = address.substr(0, address.rfind(':'));
+    return name.empty() ? "[::]" : name == "localhost" ? "127.0.0.1" : name;
+  };
+  const absl::string_view a = host(listen);
+  const absl::string_view b = host(http_listen);
+  const auto is_every = [](absl::string_view name) { return name == "[::]" || name == "0.0.0.0"; };
+  if (port(listen) != port(http_listen) || port(listen) == 0 ||
+      (a != b && !is_every(a) && !is_every(b))) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      ErrorReason::kBadOptions,
+      absl::StrCat("listen and http_listen must differ; got ", listen, " and ", http_listen));
 }
 
 // Certificates of clients cannot be seen, and tokens can be read by others, without TLS.
@@ -112,18 +169,17 @@ bool HttpIsOpenToOthers(const server::Config& config) {
 }
 
 absl::Status CheckListenAddresses(const server::Config& config) {
-  ORBSERVE_RETURN_IF_ERROR(CheckListenAddress(config.listen()));
-  if (!config.http_listen().empty()) {
-    ORBSERVE_RETURN_IF_ERROR(HttpEndpoint::CheckAddress(config.http_listen()));
-    // An empty host means every interface here.
-    if (!absl::StartsWith(config.http_listen(), ":") && !IsHostAndPort(config.http_listen())) {
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("http_listen must be HOST:PORT or [IPV6]:PORT with a port of "
-                                    "0..65535, or empty; got \"",
-                                    config.http_listen(), "\""));
-    }
+  Mistakes mistakes;
+  const absl::Status listen = CheckListenAddress(config.listen());
+  const absl::Status http_listen =
+      config.http_listen().empty() ? absl::OkStatus() : CheckHttpAddress(config.http_listen());
+  mistakes.Add(listen);
+  mistakes.Add(http_listen);
+  if (listen.ok()) mistakes.Add(CheckPlainText(config));
+  if (listen.ok() && http_listen.ok()) {
+    mistakes.Add(CheckTheyDiffer(config.listen(), config.http_listen()));
   }
-  return CheckPlainText(config);
+  return mistakes.status();
 }
 
 }  // namespace orbserve

@@ -9,10 +9,10 @@
 
 namespace orbserve {
 
-// Checks the addresses of a valid configuration (ValidateConfig): `listen` and `http_listen` have
-// the form that docs/configuration.md says, and plain text is served only where it is allowed.
-// BAD_OPTIONS. Obstacles that may be gone the next time (an address in use, a name that does not
-// resolve now) are not checked.
+// Checks the addresses of a configuration: `listen` and `http_listen` have the form that
+// docs/configuration.md says, the folder of a Unix socket is there, the two differ, and plain text
+// is served only where it is allowed. BAD_OPTIONS with one line for each mistake. Obstacles that
+// may be gone the next time (an address in use, a name that does not resolve now) are not checked.
 absl::Status CheckListenAddresses(const server::Config& config);
 
 // True where other machines may reach `http_listen`, which has neither TLS nor a password.

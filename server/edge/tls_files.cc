@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/edge/openssl_owned.h"
+#include "server/process/mistakes.h"
 #include "server/process/text_file.h"
 
 namespace orbserve {
@@ -128,17 +129,18 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths) {
   NamedText certificate = {"tls.cert_file", paths.cert_file};
   NamedText key = {"tls.key_file", paths.key_file};
   NamedText client_ca = {"tls.client_ca_file", paths.client_ca_file};
-  ORBSERVE_RETURN_IF_ERROR(Read("BEGIN CERTIFICATE", &certificate));
-  ORBSERVE_RETURN_IF_ERROR(Read("PRIVATE KEY", &key));
+  Mistakes mistakes;
+  mistakes.Add(Read("BEGIN CERTIFICATE", &certificate));
+  mistakes.Add(Read("PRIVATE KEY", &key));
+  if (!client_ca.path.empty()) mistakes.Add(Read("BEGIN CERTIFICATE", &client_ca));
+  ORBSERVE_RETURN_IF_ERROR(mistakes.status());
   ERR_clear_error();
   const OpensslOwned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return MakeError(ErrorReason::kInternal, "OpenSSL makes no context");
-  ORBSERVE_RETURN_IF_ERROR(UseCertificateChain(certificate, context.get(), &files.expiry_unix_s));
-  ORBSERVE_RETURN_IF_ERROR(UsePrivateKey(key, certificate, context.get()));
-  if (!client_ca.path.empty()) {
-    ORBSERVE_RETURN_IF_ERROR(Read("BEGIN CERTIFICATE", &client_ca));
-    ORBSERVE_RETURN_IF_ERROR(CheckCertificates(client_ca));
-  }
+  const absl::Status chain = UseCertificateChain(certificate, context.get(), &files.expiry_unix_s);
+  mistakes.Add(chain.ok() ? UsePrivateKey(key, certificate, context.get()) : chain);
+  if (!client_ca.path.empty()) mistakes.Add(CheckCertificates(client_ca));
+  ORBSERVE_RETURN_IF_ERROR(mistakes.status());
   files.certificate_chain = std::move(certificate.text);
   files.private_key = std::move(key.text);
   files.client_ca = std::move(client_ca.text);

@@ -26,12 +26,12 @@ struct TlsFiles {
   int64_t expiry_unix_s = 0;  // when the first of the chain's certificates expires
 };
 
-// Reads the files, and checks that OpenSSL, and therefore gRPC, can serve
-// with them: gRPC itself only reports that it could not start. BAD_OPTIONS, with the field, the
-// file and the reason: a file cannot be read, holds no usable certificate or key (a key with a pass
-// phrase is not usable), the key belongs to another certificate, or the server's own certificate
-// has expired. The client judges whether it is valid for this host. One that is valid only later is
-// accepted: the clock of a robot may be behind when it starts.
+// Reads the files, and checks that OpenSSL, and therefore gRPC, can serve with them: gRPC itself
+// only reports that it could not start. BAD_OPTIONS, with one line for each mistake that has the
+// field, the file and the reason: a file cannot be read, holds no usable certificate or key (a key
+// with a pass phrase is not usable), the key belongs to another certificate, or the server's own
+// certificate has expired. The client judges whether it is valid for this host. One that is valid
+// only later is accepted: the clock of a robot may be behind when it starts.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths);
 
 }  // namespace orbserve

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "client/cli/pipeline_option.h"
 #include "server/config/config.h"
+#include "server/config/config_file.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "tests/fuzz/require.h"
 

@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -157,6 +159,21 @@ std::string ServerProcess::HttpGet(const std::string& path) const {
   }
   close(connection);
   return answer;
+}
+
+ServerRun RunServer(const std::vector<std::string>& arguments) {
+  std::string command = absl::StrCat("exec '", ORBSERVE_SERVER_PROGRAM, "'");
+  for (const std::string& word : arguments) absl::StrAppend(&command, " '", word, "'");
+  absl::StrAppend(&command, " 2>&1");
+  FILE* const pipe = popen(command.c_str(), "r");
+  ServerRun run;
+  std::array<char, 4096> bytes;
+  while (const size_t count = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
+    run.text.append(bytes.data(), count);
+  }
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) run.code = WEXITSTATUS(status);
+  return run;
 }
 
 int64_t NumberInLog(const std::string& log, const std::string& event, const std::string& key) {

@@ -54,6 +54,14 @@ class ServerProcess {
   std::string log_path_;
 };
 
+struct ServerRun {
+  int code = -1;     // -1 = ended by a signal
+  std::string text;  // standard output and standard error
+};
+
+// Runs the server program to its end. Arguments have no quotes in them.
+ServerRun RunServer(const std::vector<std::string>& arguments);
+
 // The number after ` key=` in the last line of `log` that has `event`; -1 when there is none.
 int64_t NumberInLog(const std::string& log, const std::string& event, const std::string& key);
 

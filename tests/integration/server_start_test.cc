@@ -9,12 +9,9 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <future>
 #include <string>
@@ -46,31 +43,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int code = -1;
-  std::string text;  // standard output and standard error
-};
-
-// Arguments are words without quotes in them.
-Outcome RunServer(const std::vector<std::string>& arguments) {
-  std::string command = absl::StrCat("exec '", ORBSERVE_SERVER_PROGRAM, "'");
-  for (const std::string& word : arguments) absl::StrAppend(&command, " '", word, "'");
-  absl::StrAppend(&command, " 2>&1");
-  FILE* const pipe = popen(command.c_str(), "r");
-  Outcome outcome;
-  std::array<char, 4096> bytes;
-  while (const size_t count = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
-    outcome.text.append(bytes.data(), count);
-  }
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
-  return outcome;
-}
-
 void ExpectRefused(std::vector<std::string> arguments, const std::string& what) {
   for (const bool check_only : {false, true}) {
     if (check_only) arguments.push_back("--check-config");
-    const Outcome run = RunServer(arguments);
+    const ServerRun run = RunServer(arguments);
     EXPECT_EQ(run.code, 2) << what << ": " << run.text;
     EXPECT_THAT(run.text, HasSubstr(what));
     EXPECT_THAT(run.text, StartsWith("orbserve-server: "));
@@ -95,7 +71,7 @@ TEST(ServerStartTest, NumbersThatAreNoneAreNamedWithWhatIsAllowed) {
   for (const char* flag : {"--devices", "--threads", "--max-batch", "--max-queue-delay-us",
                            "--gpu-memory-limit", "--device-deadline-ms", "--drain-timeout-ms"}) {
     for (const char* value : {"-1", "1.5", "many", "99999999999999999999"}) {
-      const Outcome run = RunServer({flag, value, "--check-config"});
+      const ServerRun run = RunServer({flag, value, "--check-config"});
       EXPECT_EQ(run.code, 2) << flag << " " << value;
       EXPECT_THAT(run.text, HasSubstr(std::string(flag) + ": must be a whole number in ["));
       EXPECT_THAT(run.text, HasSubstr(std::string("; got ") + value));
@@ -107,11 +83,11 @@ TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
   for (const char* address : {"127.0.0.1:0", "0.0.0.0:50051", "localhost:50051", "[::]:50051",
                               "[::1]:1", "[fe80::1%eth0]:1", "robot-7.local:65535",
                               "unix:/run/orbserve.sock", "unix-abstract:orbserve"}) {
-    const Outcome run = RunServer({"--check-config", "--insecure", "--listen", address});
+    const ServerRun run = RunServer({"--check-config", "--insecure", "--listen", address});
     EXPECT_EQ(run.code, 0) << run.text;
   }
   for (const char* address : {"", ":9464", "127.0.0.1:0"}) {
-    const Outcome run = RunServer({"--check-config", "--http-listen", address});
+    const ServerRun run = RunServer({"--check-config", "--http-listen", address});
     EXPECT_EQ(run.code, 0) << run.text;
   }
 }
@@ -150,13 +126,14 @@ TEST(ServerStartTest, PlainTextForOtherMachinesMustBeAskedFor) {
           {"--tls-cert", cert, "--tls-key", key, "--token-file", tokens}}) {
       std::vector<std::string> arguments = {"--check-config", "--listen", address};
       arguments.insert(arguments.end(), more.begin(), more.end());
-      const Outcome run = RunServer(arguments);
+      const ServerRun run = RunServer(arguments);
       EXPECT_EQ(run.code, 0) << run.text;
     }
   }
   for (const char* address : {"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::1]:0",
                               "unix:/run/orbserve.sock", "unix-abstract:orbserve"}) {
-    const Outcome run = RunServer({"--check-config", "--listen", address, "--token-file", tokens});
+    const ServerRun run =
+        RunServer({"--check-config", "--listen", address, "--token-file", tokens});
     EXPECT_EQ(run.code, 0) << run.text;
   }
 }
@@ -227,7 +204,7 @@ TEST(ServerStartTest, CertificatesThatCannotBeUsedAreWrongConfiguration) {
   ExpectRefused({"--tls-cert", folder.Write("empty", ""), "--tls-key", key}, "is not a PEM file");
   ExpectRefused({"--tls-cert", cert, "--tls-key", other_key},
                 "other_key.pem: is not the private key of the certificate in tls.cert_file");
-  const Outcome good = RunServer({"--check-config", "--tls-cert", cert, "--tls-key", key});
+  const ServerRun good = RunServer({"--check-config", "--tls-cert", cert, "--tls-key", key});
   EXPECT_EQ(good.code, 0) << good.text;
 }
 
@@ -251,10 +228,10 @@ TEST(ServerStartTest, AnAddressInUseMayBeFreeTheNextTime) {
   const std::string in_use = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
   const std::vector<std::string> arguments = {"--listen",  in_use, "--http-listen", "",
                                               "--backend", "cpu",  "--log-level",   "error"};
-  const Outcome text = RunServer(arguments);
+  const ServerRun text = RunServer(arguments);
   std::vector<std::string> with_json = arguments;
   with_json.insert(with_json.end(), {"--log-format", "json"});
-  const Outcome json = RunServer(with_json);
+  const ServerRun json = RunServer(with_json);
   close(holder);
   EXPECT_THAT(text.text,
               HasSubstr(absl::StrCat("critical event=fatal exit_code=1 message=\"cannot serve on ",
@@ -265,7 +242,7 @@ TEST(ServerStartTest, AnAddressInUseMayBeFreeTheNextTime) {
             HasSubstr(absl::StrCat("\"event\":\"fatal\",\"exit_code\":1,\"message\":\"cannot "
                                    "serve on ",
                                    in_use))));
-  for (const Outcome& run : {text, json}) {
+  for (const ServerRun& run : {text, json}) {
     EXPECT_EQ(run.code, 1) << run.text;
     // Nothing of gRPC's own before or behind it.
     EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
@@ -282,8 +259,8 @@ TEST(ServerStartTest, AnHttpPortThatOthersReachIsWarnedOf) {
                                                  {"[::1]:0", false},
                                                  {"", false}}) {
     // No machine has the address of the service: the program ends.
-    const Outcome run = RunServer({"--listen", "192.0.2.1:1", "--insecure", "--http-listen",
-                                   http_listen, "--backend", "cpu"});
+    const ServerRun run = RunServer({"--listen", "192.0.2.1:1", "--insecure", "--http-listen",
+                                     http_listen, "--backend", "cpu"});
     EXPECT_EQ(run.code, 1) << run.text;
     EXPECT_EQ(absl::StrContains(run.text, absl::StrCat("warning event=http_open_to_others "
                                                        "http_listen=",
@@ -295,7 +272,7 @@ TEST(ServerStartTest, AnHttpPortThatOthersReachIsWarnedOf) {
 
 TEST(ServerStartTest, AWrongConfigurationIsALineOfJsonWhereTheLogIs) {
   const std::vector<std::string> arguments = {"--log-format", "json", "--listen", "nonsense"};
-  const Outcome run = RunServer(arguments);
+  const ServerRun run = RunServer(arguments);
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.text, AllOf(StartsWith("{\"time\":\""),
                               HasSubstr("\"exit_code\":2,\"message\":\"listen must be ")));

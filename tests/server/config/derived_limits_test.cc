@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/config.h"
+#include "server/config/config_file.h"
 
 namespace orbserve {
 namespace {
