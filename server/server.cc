@@ -39,6 +39,7 @@
 #include "server/failover/failover_backend.h"
 #include "server/pages/client_pages.h"
 #include "server/pages/live_pages.h"
+#include "server/pages/metrics_history.h"
 #include "server/part_options.h"
 #include "server/process/clock.h"
 #include "server/process/log.h"
@@ -270,6 +271,7 @@ class Server::Impl {
   Identity identity_;
   std::unique_ptr<TlsCredentials> tls_;             // null without TLS
   const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
+  MetricsHistory history_{&clock_};
   FeaturesService service_;
   ReflectionService reflection_;
   std::unique_ptr<SocketLock> socket_lock_;
@@ -332,6 +334,9 @@ class Server::Impl {
       plans_.FreeIdle();
       backend_->FreeIdle();
     });
+    if (!config_.http_listen().empty()) {
+      tasks_->Add(MetricsHistory::kPeriod, [this] { history_.Take(metrics_.Render()); });
+    }
     StartSampling();
     if (hooks_.look_at_heap) tasks_->Add(kHeapPeriod, [this] { hooks_.look_at_heap(); });
     tasks_->Start();
@@ -482,7 +487,8 @@ class Server::Impl {
     if (most_clients > 0) {
       for (HttpPage& page : ClientPages(&clients_, most_clients)) pages.push_back(std::move(page));
     }
-    for (HttpPage& page : LivePages([this] { return service_.stream_uses(); }, pictures_.get())) {
+    const auto streams = [this] { return service_.stream_uses(); };
+    for (HttpPage& page : LivePages(streams, &history_, pictures_.get())) {
       pages.push_back(std::move(page));
     }
     return pages;

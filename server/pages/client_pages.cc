@@ -3,6 +3,7 @@
 
 #include "server/pages/client_pages.h"
 
+#include <array>
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/clients/identity.h"
+#include "server/pages/embedded_files.h"
 #include "server/pages/json.h"
 #include "server/pages/pages.pb.h"
 
@@ -20,21 +22,34 @@ namespace {
 
 constexpr size_t kMaxClientRows = 1000;
 
-constexpr char kClientPageHeaders[] =
-    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'\r\n"
-    "Referrer-Policy: no-referrer\r\n"
-    "Cross-Origin-Resource-Policy: same-origin\r\n";
+constexpr char kHead[] = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>orbserve: busiest clients</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/live.css">
+<noscript><meta http-equiv="refresh" content="2"></noscript>
+<script src="/page.js" defer></script>
+<script src="/clients.js" defer></script>
+</head>
+<body>
+<header>
+  <h1>orbserve</h1>
+  <p id="status" role="status"></p>
+  <nav><a href="/">Live page</a> <a href="/metrics">Metrics</a> <a href="/readyz">Readiness</a></nav>
+</header>
+<main>
+<section>
+  <h2>Busiest clients</h2>
+)";
 
-constexpr char kHead[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-    "<meta name=\"viewport\" content=\"width=device-width\">"
-    "<meta http-equiv=\"refresh\" content=\"2\"><title>orbserve: busiest clients</title>\n"
-    "<style>:root{color-scheme:light dark}body{font:1em sans-serif;margin:1em}"
-    "div{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
-    "th,td{padding:.2em .8em .2em 0;text-align:right;white-space:nowrap}"
-    "th:first-child,td:first-child{text-align:left;white-space:normal;word-break:break-word}"
-    "th{border-bottom:1px solid}</style></head>\n";
+// The columns behind the name.
+constexpr std::array<absl::string_view, 13> kColumns = {
+    "Streams", "Frames/s", "MB/s",    "Device, %", "Power, W",  "Waiting", "Held, MB",
+    "Frames",  "OK",       "Dropped", "Failed",    "Energy, J", "Idle, s"};
 
 // Names come from clients: nothing of them may be markup.
 std::string Escaped(absl::string_view text) {
@@ -81,30 +96,46 @@ absl::StatusOr<server::ClientTable> TableOf(const ClientActivity& activity, absl
   return table;
 }
 
-std::string Cell(bool is_known, double value) {
-  return is_known ? absl::StrFormat("%.2f", value) : "-";
+std::string Number(double value, int digits) { return absl::StrFormat("%.*f", digits, value); }
+
+std::string RowOf(const server::ClientRow& row) {
+  const std::array<std::string, kColumns.size()> cells = {
+      absl::StrCat(row.streams()),
+      Number(row.frames_per_second(), 1),
+      Number(row.bytes_per_second() * 1e-6, 2),
+      Number(row.device_share() * 100, 1),
+      row.has_watts() ? Number(row.watts(), 2) : "–",
+      Number(row.waiting(), 0),
+      Number(row.held_bytes() * 1e-6, 2),
+      Number(row.received(), 0),
+      Number(row.ok(), 0),
+      Number(row.dropped(), 0),
+      Number(row.failed(), 0),
+      row.has_joules() ? Number(row.joules(), 2) : "–",
+      Number(row.idle_seconds(), 1),
+  };
+  const std::string name = Escaped(row.client());
+  std::string text = absl::StrCat("<tr data-key=\"", name, "\"><th scope=\"row\">", name, "</th>");
+  for (size_t i = 0; i < cells.size(); ++i) {
+    absl::StrAppend(&text, "<td class=\"number\" data-label=\"", kColumns[i], "\">", cells[i],
+                    "</td>");
+  }
+  return absl::StrCat(text, "</tr>\n");
 }
 
 std::string PageOf(const server::ClientTable& table) {
   std::string page = kHead;
-  absl::StrAppendFormat(
-      &page,
-      "<body><h1>Busiest clients</h1><p>%d of %d. Rates are those of the last "
-      "ten seconds or so; counts began when a client was first seen.</p>\n"
-      "<div><table><tr><th>client<th>streams<th>frames/s<th>MB/s<th>device %%"
-      "<th>W<th>waiting<th>MB held<th>frames<th>ok<th>dropped<th>failed<th>J<th>idle s</tr>\n",
-      table.clients_size(), table.known());
-  for (const server::ClientRow& row : table.clients()) {
-    absl::StrAppendFormat(
-        &page,
-        "<tr><td>%s<td>%d<td>%.1f<td>%.2f<td>%.1f<td>%s<td>%.0f<td>%.2f<td>%.0f<td>%.0f<td>%.0f"
-        "<td>%.0f<td>%s<td>%.1f</tr>\n",
-        Escaped(row.client()), row.streams(), row.frames_per_second(),
-        row.bytes_per_second() * 1e-6, row.device_share() * 100, Cell(row.has_watts(), row.watts()),
-        row.waiting(), row.held_bytes() * 1e-6, row.received(), row.ok(), row.dropped(),
-        row.failed(), Cell(row.has_joules(), row.joules()), row.idle_seconds());
+  absl::StrAppend(&page, "  <p class=\"note\" id=\"known\">", table.clients_size(), " of ",
+                  table.known(),
+                  ". Rates are those of the last ten seconds or so; counts began when a client was "
+                  "first seen.</p>\n  <div class=\"scroll\">\n  <table id=\"clients\" "
+                  "class=\"stack\"><thead><tr><th scope=\"col\">Client</th>");
+  for (const absl::string_view column : kColumns) {
+    absl::StrAppend(&page, "<th scope=\"col\" class=\"number\">", column, "</th>");
   }
-  absl::StrAppend(&page, "</table></div></body></html>\n");
+  absl::StrAppend(&page, "</tr></thead>\n<tbody>\n");
+  for (const server::ClientRow& row : table.clients()) absl::StrAppend(&page, RowOf(row));
+  absl::StrAppend(&page, "</tbody></table>\n  </div>\n</section>\n</main>\n</body></html>\n");
   return page;
 }
 
@@ -118,7 +149,7 @@ std::vector<HttpPage> ClientPages(const ClientActivity* activity, size_t most) {
                      if (!table.ok()) return table.status();
                      return PageOf(*table);
                    },
-                   kClientPageHeaders});
+                   kPageHeaders});
   pages.push_back({"/clients.json", kJsonType,
                    [activity, most](absl::string_view query) -> absl::StatusOr<std::string> {
                      const auto table = TableOf(*activity, query, most);

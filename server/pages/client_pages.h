@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The busiest clients, for the people who run the server: a page at /clients, which loads itself
-// anew every two seconds and has no script, and /clients.json. `?n=20` says how many.
+// The busiest clients, for the people who run the server: a page at /clients, which is brought up
+// to date every two seconds, with and without scripts, and /clients.json. `?n=20` says how many.
 
 #ifndef ORBSERVE_SERVER_PAGES_CLIENT_PAGES_H_
 #define ORBSERVE_SERVER_PAGES_CLIENT_PAGES_H_

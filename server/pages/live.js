@@ -1,224 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The live page. It reads /metrics, the same page that Prometheus reads, and /streams.json once a second, and keeps two
-// minutes of what it read. Nothing comes from another server.
+// The live page. It reads /metrics, the same page that Prometheus reads, and /streams.json once a second, and what was before
+// it was opened from /history.json. Nothing comes from another server.
 
 'use strict';
 
 const PERIOD_MS = 1000;
-const ANSWER_MS = 5000;  // an answer that takes longer counts as none
-const KEEP_S = 120;      // length of the plots
 const WINDOW_S = 10;     // quantiles and means are taken over so long
 const RATE_S = 3;        // rates are taken over so long
-const FIRST_BUCKET_S = 1e-4;  // of every histogram of durations; what lies below is not known more closely
-
-// ---------------------------------------------------------------- reading
-
-// Prometheus' text format as a map from a name to its series.
-function parseMetrics(text) {
-  const families = new Map();
-  for (const line of text.split('\n')) {
-    const parts = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line);
-    if (parts === null) continue;
-    const labels = {};
-    for (const label of (parts[2] || '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) {
-      labels[label[1]] = label[2].replace(/\\(.)/g, (_, c) => (c === 'n' ? '\n' : c));
-    }
-    if (!families.has(parts[1])) families.set(parts[1], []);
-    families.get(parts[1]).push({ labels, value: Number(parts[3].replace('Inf', 'Infinity')) });
-  }
-  return families;
-}
-
-function select(sample, name, labels = {}) {
-  const wanted = Object.entries(labels);
-  return (sample.families.get(name) || []).filter((each) => wanted.every(([key, value]) => each.labels[key] === value));
-}
-
-// The sum of the series, undefined where there is none.
-function total(sample, name, labels) {
-  const series = select(sample, name, labels);
-  return series.length === 0 ? undefined : series.reduce((sum, each) => sum + each.value, 0);
-}
-
-// Returns the growth between two samples; undefined where the counter is new or absent.
-function added(older, newer, name, labels) {
-  const from = total(older, name, labels);
-  const to = total(newer, name, labels);
-  return from === undefined || to === undefined ? undefined : to - from;
-}
-
-function rate(older, newer, name, labels) {
-  const count = added(older, newer, name, labels);
-  return count === undefined || newer.time === older.time ? undefined : count / (newer.time - older.time);
-}
-
-function mean(older, newer, name, labels) {
-  const count = added(older, newer, name + '_count', labels);
-  return count ? added(older, newer, name + '_sum', labels) / count : undefined;
-}
-
-// Does what Prometheus' histogram_quantile() does: it is linear inside a bucket.
-function quantile(q, older, newer, name, labels) {
-  const counts = new Map();
-  const add = (sample, sign) => {
-    for (const { labels: { le }, value } of select(sample, name + '_bucket', labels)) {
-      const bound = Number(le.replace('Inf', 'Infinity'));
-      counts.set(bound, (counts.get(bound) || 0) + sign * value);
-    }
-  };
-  add(newer, 1);
-  add(older, -1);
-  const bounds = [...counts.keys()].sort((a, b) => a - b);
-  const all = counts.get(Infinity) || 0;
-  if (all <= 0) return undefined;
-  let lower = 0;
-  let below = 0;
-  for (const bound of bounds) {
-    const count = counts.get(bound);
-    if (count >= q * all) {
-      return bound === Infinity ? lower : lower + (bound - lower) * (q * all - below) / (count - below);
-    }
-    lower = bound;
-    below = count;
-  }
-  return lower;
-}
-
-// ---------------------------------------------------------------- writing numbers
-
-function digits(value) {
-  if (value === 0) return '0';
-  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-GB');
-  return String(Number(value.toPrecision(3)));
-}
-
-// `steps`: [factor, unit], the smallest first. Returns number and unit.
-function scaled(value, steps) {
-  if (value === undefined) return ['–', ''];
-  let chosen = steps[0];
-  for (const step of steps) if (Math.abs(value) >= step[0]) chosen = step;
-  return [digits(value / chosen[0]), chosen[1]];
-}
-
-const asSeconds = (value) => scaled(value, [[1e-6, 'µs'], [1e-3, 'ms'], [1, 's']]);
-const asDuration = (value) => (value < FIRST_BUCKET_S ? ['< 100', 'µs'] : asSeconds(value));
-const asJoules = (value) => scaled(value, [[1e-6, 'µJ'], [1e-3, 'mJ'], [1, 'J']]);
-const asBytes = (value) => scaled(value, [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB']]);
-const asHertz = (value) => scaled(value, [[1e6, 'MHz'], [1e9, 'GHz']]);
-const asPercent = (value) => scaled(value === undefined ? undefined : 100 * value, [[1, '%']]);
-const asNumber = (unit) => (value) => scaled(value, [[1, unit]]);
-const inWords = ([number, unit]) => (unit === '' ? number : `${number} ${unit}`);
-
-function asAge(seconds) {
-  if (seconds < 60) return `${Math.floor(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
-  return `${Math.floor(seconds / 86400)} days`;
-}
-
-// ---------------------------------------------------------------- drawing
-
-function make(name, attributes = {}, ...children) {
-  const svg = ['svg', 'path', 'line', 'text'].includes(name);
-  const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
-
-// 1, 2 or 5 times a power of ten of the unit, and not below `value`.
-function roundUp(value, write) {
-  if (!(value > 0)) return 1;
-  const unit = write === asBytes ? 1024 ** Math.floor(Math.log2(value) / 10) : 1;
-  const power = 10 ** Math.floor(Math.log10(value / unit)) * unit;
-  return [1, 2, 5, 10].find((step) => step * power >= value * 0.999999) * power;
-}
-
-// The line of the numbers `points[..][key]`, broken where one is missing.
-function linePath(points, key, x, y) {
-  let path = '';
-  let pen = 'M';
-  for (const point of points) {
-    if (point[key] === undefined) {
-      pen = 'M';
-    } else {
-      path += `${pen}${x(point.time).toFixed(1)} ${y(point[key]).toFixed(1)}`;
-      pen = 'L';
-    }
-  }
-  return path;
-}
-
-function highest(points, keys) {
-  return Math.max(0, ...points.flatMap((point) => keys.map((key) => point[key] ?? 0)));
-}
-
-// `lines`: [{key, name, write}], at most two.
-function drawPlot(svg, points, lines, now, label) {
-  const width = svg.clientWidth || 300;
-  const height = svg.clientHeight || 120;
-  const [left, right, top, bottom] = [4, 4, 16, 16];
-  const limit = roundUp(highest(points, lines.map((line) => line.key)), lines[0].write);
-  const x = (time) => left + (width - left - right) * (1 - (now - time) / KEEP_S);
-  const y = (value) => top + (height - top - bottom) * (1 - value / limit);
-  const parts = [0, 0.5, 1].map((share) =>
-    make('line', { class: 'grid', x1: left, x2: width - right, y1: y(share * limit), y2: y(share * limit) }));
-  parts.push(make('text', { class: 'tick', x: left, y: top - 4 }, inWords(lines[0].write(limit))));
-  parts.push(make('text', { class: 'tick', x: left, y: height - 3 }, '2 min ago'));
-  parts.push(make('text', { class: 'tick', x: width - right, y: height - 3, 'text-anchor': 'end' }, 'now'));
-  lines.forEach(({ key }, i) => parts.push(make('path', { class: `line ${i === 0 ? 'first' : 'second'}`, d: linePath(points, key, x, y) })));
-  svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
-  svg.setAttribute('aria-label', label);
-  svg.replaceChildren(...parts);
-}
-
-// A card: the numbers of this moment over the lines of the last two minutes.
-// `card`: {plot, lines, missing, more}: what to say where there are no numbers, and a further text.
-function drawCard(card, now) {
-  const article = document.querySelector(`[data-plot="${card.plot}"]`);
-  if (card.values === undefined) {
-    card.values = article.appendChild(make('ul', { class: 'values' }));
-    card.more = article.appendChild(make('p', { class: 'more' }));
-    card.svg = article.appendChild(make('svg', { class: 'plot', role: 'img' }));
-  }
-  const points = card.points;
-  const last = points[points.length - 1] || {};
-  const known = points.some((point) => card.lines.some(({ key }) => point[key] !== undefined));
-  card.values.hidden = !known;
-  card.svg.toggleAttribute('hidden', !known);
-  card.more.hidden = known && !card.text;
-  card.more.textContent = known ? card.text || '' : card.missing;
-  if (!known) return;
-  card.values.replaceChildren(...card.lines.map(({ key, name, write }, i) => {
-    const [number, unit] = write(last[key]);
-    const swatch = make('svg', { viewBox: '0 0 28 8', 'aria-hidden': 'true' },
-      make('path', { class: `line ${i === 0 ? 'first' : 'second'}`, d: 'M0 4H28' }));
-    return make('li', {}, make('b', { 'data-value': `${card.plot}-${key}` }, number), make('span', { class: 'unit' }, unit),
-      make('span', { class: 'name' }, swatch, ` ${name}`));
-  }));
-  const spoken = card.lines.map(({ key, name, write }) =>
-    `${name}: now ${inWords(write(last[key]))}, at most ${inWords(write(highest(points, [key])))} in the last two minutes`);
-  drawPlot(card.svg, points, card.lines, now, spoken.join('; '));
-}
-
-// Makes the rows of a table equal to `rows`: arrays of cells, each a text, an element or [text, attributes].
-function fillTable(id, rows) {
-  const body = document.querySelector(`#${id} tbody`);
-  const heads = document.querySelectorAll(`#${id} thead th`);
-  body.replaceChildren(...rows.map(({ cells, attributes = {} }) => {
-    const row = make('tr', attributes);
-    cells.forEach((cell, i) => {
-      const [content, more] = Array.isArray(cell) ? cell : [cell, {}];
-      const own = i === 0 ? make('th', { scope: 'row', ...more }) : make('td', more);
-      own.className = `${heads[i].className} ${own.className}`.trim();
-      own.append(content);
-      row.append(own);
-    });
-    return row;
-  }));
-}
+const GAP_S = 6;         // the server is asked for what was missed in a longer gap
+const LONG_WAIT_S = 0.1;  // frames that wait longer are told at the top: no answer is within the usual latency budget then
 
 // ---------------------------------------------------------------- what is shown
 
@@ -227,19 +19,29 @@ const cards = [
     missing: 'No frames so far.' },
   { plot: 'latency', lines: [{ key: 'median', name: 'median', write: asDuration }, { key: 'high', name: '99 %', write: asDuration }],
     missing: 'No frame in the last two minutes.' },
-  { plot: 'queue', lines: [{ key: 'frames', name: 'frames wait', write: asNumber('') }], missing: '' },
+  { plot: 'queue', lines: [{ key: 'frames', name: 'frames wait', write: asNumber('') }], missing: 'None so far.' },
   { plot: 'batch', lines: [{ key: 'mean', name: 'frames a batch', write: asNumber('') }], missing: 'No batch in the last two minutes.' },
-  { plot: 'busy', lines: [{ key: 'share', name: 'busiest device', write: asPercent }], missing: '' },
+  { plot: 'busy', lines: [{ key: 'share', name: 'busiest device', write: asPercent }], missing: 'None so far.' },
   { plot: 'power', lines: [{ key: 'watts', name: 'now', write: asNumber('W') }],
     missing: 'Not measured: this machine has no power sensor that the server can read. The log says why (event=power_unreadable).' },
   { plot: 'energy', lines: [{ key: 'own', name: 'its own share', write: asJoules }, { key: 'whole', name: 'with the rest', write: asJoules }],
     missing: 'Not measured, or no frame in the last two minutes.' },
-  { plot: 'memory', lines: [{ key: 'bytes', name: 'resident', write: asBytes }], missing: '' },
+  { plot: 'memory', lines: [{ key: 'bytes', name: 'resident', write: asBytes }], missing: 'None so far.' },
 ];
 
 const FRAME = 'orbserve_frame_duration_seconds';
 const STAGE = 'orbserve_stage_duration_seconds';
-const STAGE_ORDER = ['decode', 'queue', 'upload', 'pyramid', 'detect', 'suppress', 'select', 'orient', 'describe', 'compute', 'download', 'match', 'track', 'encode'];
+const STAGE_ORDER = ['admit', 'decode_queue', 'decode', 'queue', 'upload', 'pyramid', 'detect', 'suppress', 'select', 'orient', 'describe', 'compute', 'download',
+  'track_queue', 'track', 'match_queue', 'match', 'encode', 'send'];
+// The stages in which a frame waits, and what for.
+const WAITS = {
+  admit: 'for a place in flight',
+  decode_queue: 'for decoding',
+  queue: 'for computing',
+  track_queue: 'for tracking',
+  match_queue: 'for matching',
+  send: 'for the results before them',
+};
 
 // [name of the gauge, how it is called, how it is written]
 const RESOURCES = [
@@ -293,7 +95,7 @@ function takePoints(now) {
     latency: { median: quantile(0.5, older, now, FRAME), high: quantile(0.99, older, now, FRAME) },
     queue: { frames: total(now, 'orbserve_queue_frames') },
     batch: { mean: mean(older, now, 'orbserve_batch_size_frames') },
-    busy: { share: busy.length === 0 ? undefined : Math.max(...busy) },
+    busy: { share: busy.length === 0 ? undefined : Math.min(1, Math.max(...busy)) },
     power: { watts: total(now, 'orbserve_power_watts', { scope: 'total' }) },
     energy: { own: mean(older, now, 'orbserve_frame_energy_joules'), whole: frames ? joules / frames : undefined },
     memory: { bytes: total(now, 'process_resident_memory_bytes') },
@@ -313,6 +115,47 @@ function takePoints(now) {
   stagePoints = stages;
 }
 
+// A card: the numbers of this moment over the lines of the last two minutes; hidden where there are none.
+// `card`: {plot, lines, missing, text}: why there may be no numbers, and a further text.
+function drawCard(card, now) {
+  const article = document.querySelector(`[data-plot="${card.plot}"]`);
+  const points = card.points;
+  card.is_empty = !points.some((point) => card.lines.some(({ key }) => point[key] !== undefined));
+  article.hidden = card.is_empty;
+  if (card.is_empty) return;
+  if (card.values === undefined) {
+    card.values = article.appendChild(make('ul', { class: 'values' }));
+    card.more = article.appendChild(make('p', { class: 'more' }));
+    card.svg = article.appendChild(make('svg', { class: 'plot', role: 'img' }));
+  }
+  const last = points[points.length - 1];
+  card.more.hidden = !card.text;
+  card.more.textContent = card.text || '';
+  card.values.replaceChildren(...card.lines.map(({ key, name, write }, i) => {
+    const [number, unit] = write(last[key]);
+    const swatch = make('svg', { viewBox: '0 0 28 8', 'aria-hidden': 'true' },
+      make('path', { class: `line ${i === 0 ? 'first' : 'second'}`, d: 'M0 4H28' }));
+    return make('li', {}, make('b', { 'data-value': `${card.plot}-${key}` }, number), make('span', { class: 'unit' }, unit),
+      make('span', { class: 'name' }, swatch, ` ${name}`));
+  }));
+  const spoken = card.lines.map(({ key, name, write }) =>
+    `${name}: now ${inWords(write(last[key]))}, at most ${inWords(write(highest(points, [key])))} in the last two minutes`);
+  drawPlot(card.svg, points, card.lines, now, spoken.join('; '));
+}
+
+// Cards without numbers take no room: their names and reasons are behind one line.
+function foldEmpty() {
+  const empty = cards.filter((card) => card.is_empty);
+  const folded = document.getElementById('folded');
+  folded.hidden = empty.length === 0;
+  const title = (card) => document.querySelector(`[data-plot="${card.plot}"] h2`).textContent;
+  const summary = `Not shown: ${empty.map(title).join(', ')}`;
+  if (folded.dataset.text === summary) return;
+  folded.dataset.text = summary;
+  folded.querySelector('summary').textContent = summary;
+  folded.querySelector('ul').replaceChildren(...empty.map((card) => make('li', {}, `${title(card)}: ${card.missing}`)));
+}
+
 function cardTexts(now) {
   const text = (plot, words) => { cards.find((card) => card.plot === plot).text = words; };
   const limit = total(now, 'orbserve_limit_memory_bytes');
@@ -329,7 +172,8 @@ function stageRank(stage) {
 
 function drawStages(now) {
   const older = before(WINDOW_S);
-  const series = select(now, STAGE + '_count').map((each) => each.labels);
+  const hasFrames = ({ stage, device }) => stagePoints.get(`${stage} ${device}`).some((point) => point.mean !== undefined);
+  const series = select(now, STAGE + '_count').map((each) => each.labels).filter(hasFrames);
   series.sort((a, b) => stageRank(a.stage) - stageRank(b.stage) || a.device.localeCompare(b.device));
   fillTable('stages', series.map((labels) => {
     const points = stagePoints.get(`${labels.stage} ${labels.device}`);
@@ -340,7 +184,7 @@ function drawStages(now) {
     make('path', { class: 'line first', d: linePath(points, 'mean', (time) => KEEP_S - (now.time - time), (value) => 23 - 22 * value / (limit || 1)) }));
     return { cells: [labels.stage, labels.device, inWords(asDuration(quantile(0.5, older, now, STAGE, labels))),
       inWords(asDuration(quantile(0.99, older, now, STAGE, labels))), svg],
-    attributes: labels.stage === 'compute' ? { class: 'whole' } : {} };
+    key: `${labels.stage} ${labels.device}`, attributes: labels.stage === 'compute' ? { class: 'whole' } : {} };
   }));
 }
 
@@ -364,7 +208,7 @@ function drawStreams(now) {
     return { cells: [[client, { class: 'client', title: stream.client }], stream.pipeline, stream.width_px > 0 ? `${stream.width_px}×${stream.height_px}` : '–',
       streamRate(stream) === undefined ? '–' : digits(streamRate(stream)), inWords(asSeconds(stream.ok > 0 ? stream.latency_seconds : undefined)), digits(stream.features),
       lost(stream.dropped), lost(stream.failed), digits(stream.in_flight + stream.waiting), asAge(stream.age_seconds)],
-    attributes: { 'data-id': stream.id } };
+    key: stream.id };
   }));
   const rest = open - streams.length;
   document.getElementById('streams-note').textContent = open === 0 ? 'No stream is open.'
@@ -375,8 +219,8 @@ function drawStreams(now) {
 function drawTotals(now) {
   const older = before(WINDOW_S);
   const outcomes = select(now, 'orbserve_frames_total').filter((each) => each.value > 0 || each.labels.outcome === 'ok');
-  const row = (name, key, value, change, bad) => ({ cells: [name, [value.toLocaleString('en-GB'), bad ? { class: 'bad' } : {}],
-    change === undefined ? '–' : digits(change)], attributes: { 'data-total': key } });
+  const row = (name, key, value, change, bad) => ({ key, cells: [name, [value.toLocaleString('en-GB'), bad ? { class: 'bad' } : {}],
+    change === undefined ? '–' : digits(change)] });
   fillTable('totals', [row('arrived', 'received', total(now, 'orbserve_frames_received_total'), added(older, now, 'orbserve_frames_received_total'))]
     .concat(outcomes.map(({ labels: { outcome }, value }) => row(outcome === 'ok' ? 'ended well' : outcome, outcome, value,
       added(older, now, 'orbserve_frames_total', { outcome }), outcome !== 'ok'))));
@@ -388,7 +232,7 @@ function drawLimits(now) {
   fillTable('limits', rows.filter(([, , , used, limit]) => used !== undefined && limit > 0).map(([name, words, write, used, limit]) => {
     const share = used / limit;
     const meter = make('meter', { min: 0, max: 1, low: 0.7, high: 0.9, optimum: 0, value: share, 'aria-label': `${words}: ${inWords(asPercent(share))}` });
-    return { cells: [words, inWords(write(used)), inWords(write(limit)), meter], attributes: { 'data-limit': name } };
+    return { cells: [words, inWords(write(used)), inWords(write(limit)), meter], key: name };
   }));
 }
 
@@ -396,7 +240,7 @@ function drawDevices(now) {
   const recent = before(RATE_S);
   const devices = select(now, 'orbserve_device_busy_seconds_total').map((each) => each.labels.device).filter((each) => each !== 'other');
   const totals = select(now, 'orbserve_power_watts', { scope: 'total' });
-  fillTable('devices', devices.map((device) => {
+  const rows = devices.map((device) => {
     const info = select(now, 'orbserve_device_info', { device })[0];
     const watts = totals.find((each) => each.labels.rail === device) || (devices.length === 1 && totals.length === 1 ? totals[0] : undefined);
     const clocks = select(now, 'orbserve_device_clock_hertz', { device }).filter((each) => each.labels.clock !== 'memory');
@@ -407,8 +251,14 @@ function drawDevices(now) {
     const name = info && info.labels.model ? `${device} (${info.labels.model})` : device;
     return { cells: [[name, { class: 'client', title: name }], inWords(asPercent(rate(recent, now, 'orbserve_device_busy_seconds_total', { device }))), inWords(asNumber('W')(watts && watts.value)),
       inWords(asHertz(clocks.length > 0 ? clocks[0].value : undefined)), inWords(asNumber('°C')(heat.length > 0 ? Math.max(...heat) : undefined)),
-      [state, state === 'ok' ? {} : { class: 'bad' }]] };
-  }));
+      [state, state === 'ok' ? {} : { class: 'bad' }]], key: device };
+  });
+  // Columns without a number take no room.
+  document.querySelectorAll('#devices thead th').forEach((head, i) => {
+    head.hidden = rows.length > 0 && rows.every(({ cells }) => cells[i] === '–');
+    if (head.hidden) for (const { cells } of rows) cells[i] = ['–', { hidden: '' }];
+  });
+  fillTable('devices', rows);
 }
 
 function drawServer(now) {
@@ -427,10 +277,29 @@ function show(state, text) {
   status.dataset.state = state;
 }
 
+// What to say of frames that wait longer than they should; undefined where none does.
+function overloadOf(now) {
+  const older = before(WINDOW_S);
+  const frames = added(older, now, FRAME + '_count');
+  const waiting = (sample) => total(sample, 'orbserve_queue_frames') > 0;
+  if (frames === 0) {
+    const is_long = now.time - older.time > WINDOW_S - 1 && samples.every(waiting);
+    return is_long ? `Overloaded: frames wait, and none has ended for ${WINDOW_S} s` : undefined;
+  }
+  const waits = Object.keys(WAITS).map((stage) => [added(older, now, STAGE + '_sum', { stage }) / frames || 0, stage]);
+  const seconds = waits.reduce((sum, [wait]) => sum + wait, 0);
+  if (!(seconds > LONG_WAIT_S)) return undefined;
+  const [longest, stage] = waits.sort((a, b) => b[0] - a[0])[0];
+  // One digit, so that the text rarely changes: it is read aloud then.
+  const words = inWords(asSeconds(Number(seconds.toPrecision(1))));
+  return `Overloaded: frames wait ${words}, ${longest > 0.9 * seconds ? '' : 'most of it '}${WAITS[stage]}`;
+}
+
 function drawAll() {
   const now = samples[samples.length - 1];
   cardTexts(now);
   for (const card of cards) drawCard(card, now.time);
+  foldEmpty();
   drawStages(now);
   drawStreams(now);
   drawTotals(now);
@@ -438,8 +307,10 @@ function drawAll() {
   drawDevices(now);
   drawServer(now);
   const why = select(now, 'orbserve_not_ready').find((each) => each.value > 0);
-  if (why === undefined) show('live', 'Live');
-  else show('not-ready', `Not ready: ${NOT_READY[why.labels.reason] || why.labels.reason}`);
+  const overload = why === undefined ? overloadOf(now) : undefined;
+  if (why !== undefined) show('not-ready', `Not ready: ${NOT_READY[why.labels.reason] || why.labels.reason}`);
+  else if (overload !== undefined) show('overloaded', overload);
+  else show('live', 'Live');
   document.getElementById('live').removeAttribute('data-old');
 }
 
@@ -516,10 +387,6 @@ document.getElementById('picture-close').addEventListener('click', () => {
 
 // ---------------------------------------------------------------- the round
 
-function get(path) {
-  return fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MS) });
-}
-
 // Returns what the server says now; null where it does not answer.
 async function read() {
   try {
@@ -531,13 +398,24 @@ async function read() {
   }
 }
 
-function keep(sample) {
-  const last = samples[samples.length - 1];
-  const start = (each) => total(each, 'process_start_time_seconds');
-  if (last !== undefined && start(last) !== start(sample)) {
-    samples = [];
-    restarted = new Date();
+// Takes what the server has kept of the last two minutes, up to a time, in place of the samples of this page. It keeps no
+// streams.
+async function readHistory(until) {
+  const response = await get('/history.json');
+  if (!response.ok) return;
+  const now = performance.now() / 1000;
+  const { samples: kept } = await response.json();
+  if (kept.length === 0) return;
+  const first = now - kept[0].age_seconds;
+  samples = [];
+  for (const card of cards) card.points = (card.points || []).filter((point) => point.time < first);
+  for (const [key, points] of stagePoints) stagePoints.set(key, points.filter((point) => point.time < first));
+  for (const { age_seconds: age, metrics } of kept) {
+    if (now - age < until) keep({ time: now - age, families: parseMetrics(metrics), streams: { open: 0, streams: [] } });
   }
+}
+
+function keep(sample) {
   samples = samples.filter((each) => sample.time - each.time <= WINDOW_S + 2);
   samples.push(sample);
   takePoints(sample);
@@ -552,6 +430,15 @@ async function update() {
     return;
   }
   lostSince = null;
+  const start = (each) => total(each, 'process_start_time_seconds');
+  let last = samples[samples.length - 1];
+  if (last !== undefined && start(last) !== start(sample)) {
+    samples = [];
+    last = undefined;
+    restarted = new Date();
+  }
+  // Without what was missed the page still has what comes.
+  if (last === undefined || sample.time - last.time > GAP_S) await readHistory(sample.time).catch(() => {});
   keep(sample);
   drawAll();
   await updatePicture();

@@ -23,14 +23,6 @@ namespace {
 constexpr size_t kMaxStreamRows = 50;
 constexpr size_t kMaxDrawnFeatures = 2'000;
 
-// The page loads nothing from elsewhere, sends nothing elsewhere, and is in no frame.
-constexpr char kLivePageHeaders[] =
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
-    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'\r\n"
-    "Referrer-Policy: no-referrer\r\n"
-    "Cross-Origin-Resource-Policy: same-origin\r\n";
-
 double Seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -101,17 +93,22 @@ absl::StatusOr<std::string> FrameJson(StreamPictures& pictures, absl::string_vie
 }
 
 HttpPage FilePage(const char* path, const char* type, absl::string_view text) {
-  return {path, type, [text](absl::string_view) { return std::string(text); }, kLivePageHeaders};
+  return {path, type, [text](absl::string_view) { return std::string(text); }, kPageHeaders};
 }
 
 }  // namespace
 
 std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
-                                StreamPictures* pictures) {
+                                const MetricsHistory* history, StreamPictures* pictures) {
   std::vector<HttpPage> pages;
   pages.push_back(FilePage("/", "text/html; charset=utf-8", kLiveHtml));
   pages.push_back(FilePage("/live.css", "text/css; charset=utf-8", kLiveCss));
+  pages.push_back(FilePage("/page.js", "text/javascript; charset=utf-8", kPageJs));
   pages.push_back(FilePage("/live.js", "text/javascript; charset=utf-8", kLiveJs));
+  pages.push_back(FilePage("/clients.js", "text/javascript; charset=utf-8", kClientsJs));
+  pages.push_back({"/history.json", kJsonType,
+                   [history](absl::string_view) { return ToJson(history->Samples()); },
+                   kOwnSiteHeader});
   pages.push_back({"/streams.json", kJsonType,
                    [streams, pictures](absl::string_view) {
                      return ToJson(TableOf(streams(), pictures != nullptr));

@@ -3,6 +3,7 @@
 
 // The live page at "/" of the HTTP port, its files, and the answers that only this page reads:
 //   /streams.json            the open streams
+//   /history.json            the last two minutes of the metrics that are drawn over time
 //   /frame.json?stream=ID    last frame of a stream; not there unless telemetry.show_frames is set
 
 #ifndef ORBSERVE_SERVER_PAGES_LIVE_PAGES_H_
@@ -12,14 +13,15 @@
 #include <vector>
 
 #include "server/edge/http/http_endpoint.h"
+#include "server/pages/metrics_history.h"
 #include "server/serving/stream/stream_pictures.h"
 #include "server/serving/stream/stream_use.h"
 
 namespace orbserve {
 
-// `pictures`: null where frames are not shown; else it outlives the pages, as does `streams`.
+// `pictures`: null where frames are not shown; else it outlives the pages, as do the others.
 std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
-                                StreamPictures* pictures);
+                                const MetricsHistory* history, StreamPictures* pictures);
 
 }  // namespace orbserve
 

@@ -5,8 +5,9 @@
 Usage: page_test.py --server PROGRAM --client PROGRAM [--only answers|browser] [--screenshots FOLDER]
 
 answers  what the page reads: /streams.json, /frame.json, the headers; no browser is needed.
-browser  the page in a headless Chromium, as wide as a desktop and as a phone: no error on the console, nothing loaded from
-         elsewhere, numbers equal to /metrics, the last frame, a server that goes and comes back, and what the page costs.
+browser  the page and /clients in a headless Chromium, as wide as a desktop and as a phone: no error on the console, nothing loaded
+         from elsewhere, numbers equal to /metrics, what was before the page was opened, the last frame, the keyboard's focus,
+         overload, a server that goes and comes back, and what the page costs.
 
 Exit codes: 0 passed, 1 failed, 77 Chromium or Selenium is not installed (script/packages page).
 """
@@ -87,7 +88,7 @@ def check_answers(options, folder):
 
         check(status_of(server, "/frame.json")[0] == 400, "a picture of no stream")
         check(status_of(server, "/frame.json?stream=999999")[0] == 404, "a picture of an unknown stream")
-        for file in ("/", "/live.css", "/live.js"):
+        for file in ("/", "/live.css", "/live.js", "/page.js", "/clients.js", "/clients"):
             status, headers, body = status_of(server, file)
             check(status == 200 and "default-src 'none'" in headers["Content-Security-Policy"], f"{file}: {headers}")
             check(not re.search(rb"""(src|href)\s*=\s*["'](https?:)?//""", body), f"{file} loads from elsewhere")
@@ -201,6 +202,10 @@ def check_arithmetic(browser):
         got = browser.run("const read = (text) => ({ families: parseMetrics(text) }); return quantile(arguments[0], read(arguments[1]), read(arguments[2]), 'a')",
                           q, page(older), page(newer))
         check(abs(got - expected_quantile(q, older, newer)) < 1e-9, f"quantile {q}: {got}")
+    for bounds, expected in (({100.0: 0, float("inf"): 3}, "≥ 100 s"), ({0.0001: 3, float("inf"): 3}, "< 100 µs"), ({4.0: 0, 5.0: 4, float("inf"): 4}, "4.5 s")):
+        got = browser.run("const read = (text) => ({ families: parseMetrics(text) }); return inWords(asDuration(quantile(0.5, read(''), read(arguments[0]), 'a')))",
+                          page(bounds))
+        check(got == expected, f"quantile in {bounds}: {got}")
     labels = browser.run("return parseMetrics(arguments[0]).get('b')[0]", 'b{x="a\\"b\\\\c\\nd",y="{1}"} 2.5e-3\n')
     check(labels == {"labels": {"x": 'a"b\\c\nd', "y": "{1}"}, "value": 0.0025}, f"{labels}")
 
@@ -208,7 +213,12 @@ def check_arithmetic(browser):
 def numbers(browser, rows, column):
     """The first word of each name in a table, and the number in this column."""
     return browser.run("""return Object.fromEntries([...document.querySelectorAll(arguments[0])].map((row) =>
-      [row.dataset.total ?? row.dataset.limit ?? row.dataset.id, row.children[arguments[1]].textContent]))""", rows, column)
+      [row.dataset.key, row.children[arguments[1]].textContent]))""", rows, column)
+
+
+def is_live(browser):
+    """The page shows numbers of this moment. A busy machine may let frames wait."""
+    return browser.run("return ['live', 'overloaded'].includes(document.getElementById('status').dataset.state)")
 
 
 def check_numbers(browser, server):
@@ -246,6 +256,74 @@ def check_rates(browser, server):
     print(f"ok: {mean:.1f} frames/s on the page, {measured:.1f} by the counter", flush=True)
 
 
+def check_history(browser, server):
+    """A page that is opened later shows what was before."""
+    time.sleep(12)
+    browser.driver.get(f"http://{server.http_address}/")
+    wait_until(lambda: is_live(browser), 30, "the page is live")
+    ages = browser.run("const now = performance.now() / 1000; return cards.find((card) => card.plot === 'rate').points.filter((point) => point.received > 0).map((point) => now - point.time)")
+    opened = browser.run("return performance.now() / 1000")
+    check(len(ages) > 5 and ages[0] > opened + 8, f"points of {ages} s ago on a page that was opened {opened} s ago")
+    check(ages == sorted(ages, reverse=True), f"points are in order: {ages}")
+    stages = browser.run("return [...stagePoints].filter(([stage]) => stage.startsWith('compute ')).map(([, points]) => points.filter((point) => point.mean > 0).length)")
+    check(stages and max(stages) > 5, f"points of stages: {stages}")
+
+
+def check_focus(browser):
+    """What has the keyboard's focus keeps it while numbers change."""
+    browser.run("document.querySelector('#streams button').focus(); window.focused = document.activeElement")
+    before = browser.text("#streams tbody")
+    wait_until(lambda: browser.text("#streams tbody") != before, 20, "numbers change")
+    time.sleep(3)
+    check(browser.run("return document.activeElement === window.focused && document.activeElement.dataset.stream !== undefined"), "the focus stays on a stream")
+
+
+def check_cards(browser):
+    empty = browser.run("return [...document.querySelectorAll('.card')].filter((card) => card.checkVisibility() && !card.querySelector('.values b')).map((card) => card.dataset.plot)")
+    check(not empty, f"cards without numbers take room: {empty}")
+    folded = browser.run("return [...document.querySelectorAll('.card[hidden] h2')].every((title) => document.getElementById('folded').textContent.includes(title.textContent))")
+    check(folded, "the fold names the cards that are not shown")
+
+
+def check_clients(browser, options, server):
+    """/clients and the live page lead to each other, and its rows change in place."""
+    browser.resize(*SIZES["desktop"])
+    browser.run("document.querySelector('a[href=\"/clients\"]').click()")
+    rows = "return [...document.querySelectorAll('#clients tbody tr')].map((row) => row.dataset.key)"
+    wait_until(lambda: len(browser.run(rows)) >= 3, 20, "three clients")
+    browser.run("window.first = document.querySelector('#clients tbody tr'); document.querySelector('nav a').focus()")
+    before = browser.text("#clients tbody")
+    wait_until(lambda: browser.text("#clients tbody") != before, 20, "numbers change")
+    check(browser.run("return document.body.contains(window.first)"), "rows stay")
+    check(browser.run("return document.activeElement === document.querySelector('nav a')"), "the focus stays on a link")
+    for name, size in SIZES.items():
+        for scheme in ("light", "dark"):
+            browser.scheme(scheme)
+            check_layout(browser, options, f"clients-{name}-{scheme}", size)
+    hidden = browser.run("""const row = document.querySelector('#clients tbody tr');
+      return [...row.cells].filter((cell) => cell.getBoundingClientRect().right > innerWidth).map((cell) => cell.dataset.label)""")
+    check(not hidden, f"beyond the edge of a phone: {hidden}")
+    browser.resize(*SIZES["desktop"])
+    browser.run("document.querySelector('a[href=\"/\"]').click()")
+    wait_until(lambda: browser.run("return typeof cards !== 'undefined'") and is_live(browser), 30, "the live page is back")
+
+
+def check_overload(browser, options, server, load):
+    """More than the server can do is told at the top, and is over when it is over."""
+    for robot in range(4):
+        load.stream(server, f"eager-{robot}", "--pipeline", "orb", "--size", "1600x1200", "--levels", "16", "--scale", "1.05", "--max-features", "20000")
+    pattern = r"Overloaded: frames wait [\d.]+ m?s, (most of it )?for (computing|decoding|matching)"
+    wait_until(lambda: re.fullmatch(pattern, browser.text("#status")), 60, "overload is told")
+    print(f"ok: {browser.text('#status')}", flush=True)
+    for name, size in SIZES.items():
+        for scheme in ("light", "dark"):
+            browser.scheme(scheme)
+            check_layout(browser, options, f"overloaded-{name}-{scheme}", size)
+    browser.resize(*SIZES["desktop"])
+    load.stop()
+    wait_until(lambda: browser.text("#status") == "Live", 60, "the overload is over")
+
+
 def share_of_processor(server):
     begin = server.cpu_seconds()
     time.sleep(COST_S)
@@ -258,7 +336,7 @@ def check_cost(browser, server):
     time.sleep(2)
     without = share_of_processor(server)
     browser.driver.get(f"http://{server.http_address}/")
-    wait_until(lambda: browser.text("#status") == "Live", 30, "the page is live")
+    wait_until(lambda: is_live(browser), 30, "the page is live")
     print(f"cost: {100 * with_page:.2f} % of a processor with one page, {100 * without:.2f} % without", flush=True)
     check(with_page - without < MAX_COST, "the page costs more than 1 % of a processor")
 
@@ -270,11 +348,15 @@ def check_browser(options, folder):
     try:
         browser.resize(*SIZES["desktop"])
         browser.driver.get(f"http://{server.http_address}/")
-        wait_until(lambda: browser.text("#status") == "Live", 30, "the page is live")
+        wait_until(lambda: is_live(browser), 30, "the page is live")
         wait_until(lambda: browser.run("return document.querySelectorAll('#streams tbody tr').length") == 3, 30, "three streams")
         wait_until(lambda: browser.text('[data-value="latency-high"]') not in ("", "–"), 30, "latency")
         check_arithmetic(browser)
         check_rates(browser, server)
+        check_history(browser, server)
+        wait_until(lambda: browser.run("return document.querySelector('#streams button')"), 20, "a stream")
+        check_focus(browser)
+        check_cards(browser)
         browser.run("document.querySelector('#streams button').click()")
         wait_until(lambda: re.match(r"Frame \d+ of", browser.text("#picture-note")), 20, "a picture")
         marks = browser.run("""const canvas = document.getElementById('picture-canvas');
@@ -292,7 +374,8 @@ def check_browser(options, folder):
         elsewhere = browser.run("return performance.getEntriesByType('resource').map((each) => each.name).filter((each) => !each.startsWith(location.origin) && !each.startsWith('data:'))")
         check(not elsewhere, f"loaded from elsewhere: {elsewhere}")
 
-        load.stop()
+        check_clients(browser, options, server)
+        check_overload(browser, options, server, load)
         wait_until(lambda: streams_of(server)["open"] == 0, 20, "streams are closed")
         check_numbers(browser, server)
         check(not browser.errors(), "the console is empty")
@@ -302,7 +385,7 @@ def check_browser(options, folder):
         wait_until(lambda: browser.text("#status").startswith("No connection since"), 20, "the page says that the server is gone")
         screenshot(browser, options, "lost", SIZES["desktop"])
         server.start()
-        wait_until(lambda: browser.text("#status") == "Live" and "started anew at" in browser.text("#server"), 30, "the page goes on")
+        wait_until(lambda: is_live(browser) and "started anew at" in browser.text("#server"), 30, "the page goes on")
         browser.errors()  # the browser itself logs each connection that was refused
         time.sleep(3)
         check(not browser.errors(), "the console is empty after the restart")

@@ -25,7 +25,7 @@ using ::testing::Not;
 class LivePagesTest : public ::testing::Test {
  protected:
   std::vector<HttpPage> Pages(bool with_pictures) {
-    return LivePages([this] { return streams_; }, with_pictures ? &pictures_ : nullptr);
+    return LivePages([this] { return streams_; }, &history_, with_pictures ? &pictures_ : nullptr);
   }
 
   static const HttpPage* Find(const std::vector<HttpPage>& pages, absl::string_view path) {
@@ -46,12 +46,13 @@ class LivePagesTest : public ::testing::Test {
 
   FakeClock clock_;
   StreamPictures pictures_{&clock_};
+  MetricsHistory history_{&clock_};
   std::vector<StreamUse> streams_;
 };
 
 TEST_F(LivePagesTest, ThePageMayLoadNothingFromElsewhere) {
   const auto pages = Pages(false);
-  for (const char* path : {"/", "/live.css", "/live.js"}) {
+  for (const char* path : {"/", "/live.css", "/live.js", "/page.js", "/clients.js"}) {
     const HttpPage* const page = Find(pages, path);
     ASSERT_NE(page, nullptr) << path;
     EXPECT_THAT(page->extra_headers, HasSubstr("Content-Security-Policy: default-src 'none'; "));
@@ -96,6 +97,22 @@ TEST_F(LivePagesTest, TheTableHasTheStreamsWithTheMostFramesFirst) {
 TEST_F(LivePagesTest, ZeroesAreWritten) {
   const std::string text = *Find(Pages(false), "/streams.json")->render("");
   EXPECT_EQ(text, R"({"open":0,"streams":[],"pictures":false})");
+}
+
+TEST_F(LivePagesTest, TheHistoryHasTheLastTwoMinutesOfWhatIsDrawn) {
+  for (int i = 0; i < 100; ++i) {
+    history_.Take(absl::StrCat("# TYPE orbserve_queue_frames gauge\norbserve_queue_frames ", i,
+                               "\norbserve_frames_total{outcome=\"ok\"} 5\norbserve_streams 3\n"
+                               "orbserve_frame_duration_seconds_bucket{le=\"1\"} 0\n"));
+    clock_.Advance(std::chrono::seconds(2));
+  }
+  const auto pages = Pages(false);
+  const auto history = Read<server::MetricsHistory>(*Find(pages, "/history.json"));
+  ASSERT_EQ(history.samples_size(), 61);
+  EXPECT_EQ(history.samples(0).metrics(),
+            "orbserve_queue_frames 39\norbserve_frames_total{outcome=\"ok\"} 5\n");
+  EXPECT_EQ(history.samples(0).age_seconds(), 122);
+  EXPECT_EQ(history.samples(60).age_seconds(), 2);
 }
 
 TEST_F(LivePagesTest, FramesAreNotThereUnlessTheyAreShown) {

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_PAGES_METRICS_HISTORY_H_
+#define ORBSERVE_SERVER_PAGES_METRICS_HISTORY_H_
+
+#include <chrono>
+#include <deque>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/pages/pages.pb.h"
+#include "server/process/clock.h"
+
+namespace orbserve {
+
+// The last two minutes of the metrics that the live page draws over time, for pages that are opened
+// later. Thread-safe.
+class MetricsHistory {
+ public:
+  static constexpr std::chrono::milliseconds kPeriod{2000};
+  static constexpr std::chrono::seconds kKept{120};
+
+  // The clock outlives the object.
+  explicit MetricsHistory(const Clock* clock) : clock_(clock) {}
+
+  // Keeps what is drawn of `metrics`, a page of /metrics of this moment. To be called once a
+  // period.
+  void Take(absl::string_view metrics);
+  server::MetricsHistory Samples() const;
+
+ private:
+  struct Sample {
+    SteadyTime time;
+    std::string metrics;
+  };
+
+  const Clock* const clock_;
+  mutable absl::Mutex mutex_;
+  std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_PAGES_METRICS_HISTORY_H_
