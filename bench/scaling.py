@@ -86,9 +86,10 @@ class Fleet:
         self.request = field(15, field(1, 1) + field(15, photo))
         self.robots = []
 
-    def add_server(self):
+    async def add_server(self):
         self.made += 1
-        server = Server(os.path.join(self.options.build, "bin", "orbserve-server"), self.folder, f"server-{self.made}")
+        program = os.path.join(self.options.build, "bin", "orbserve-server")
+        server = await asyncio.to_thread(Server, program, self.folder, f"server-{self.made}")
         if self.options.cores is not None:
             self.cgroups.append(limit_processor(server.process.pid, f"orbserve-scaling-{self.made}", self.options.cores))
         self.servers.append(server)
@@ -170,7 +171,7 @@ def frame_seconds(page):
 
 
 async def ramp(fleet, steps):
-    fleet.add_server()
+    await fleet.add_server()
     server = fleet.servers[0]
     rows = []
     print("robots | frames/s | median ms | p99 ms | signal ms | most of it | parts miss", flush=True)
@@ -231,7 +232,7 @@ class Controller:
         if wanted > count and now - self.last_up >= UP_EVERY_S:
             self.last_up = now
             for _ in range(min(UP_MOST, wanted - count)):
-                await asyncio.to_thread(self.fleet.add_server)
+                await self.fleet.add_server()
         # The most that was wanted lately counts.
         elif max(each for _, each in self.wanted) < count and now - max(self.last_up, self.last_down) >= DOWN_EVERY_S:
             self.last_down = now
@@ -239,7 +240,7 @@ class Controller:
 
 
 async def control(fleet, few, many, most):
-    await asyncio.to_thread(fleet.add_server)
+    await fleet.add_server()
     controller = Controller(fleet, most)
     begin = time.monotonic()
     rows = []
