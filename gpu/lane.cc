@@ -489,7 +489,13 @@ StageTimes Lane::TimesOf(const FrameBatch& batch) const {
   StageTimes times;
   times.sampled = context_.stage_sampling > 1;
   const std::vector<StageSet>& stages = batch.plan->steps().timed_stages();
-  const Event* begin = files_.empty() ? &uploaded_ : &decoded_;
+  const Event* begin = &uploaded_;
+  if (!files_.empty()) {
+    const auto decoding = decoded_.ElapsedSince(uploaded_);
+    if (!decoding.ok()) return {};
+    times.Add(Stage::kDecode, *decoding);
+    begin = &decoded_;
+  }
   for (size_t i = 0; i < stages.size(); ++i) {
     const Event* const end = i + 1 < stages.size() ? &stage_end_[i] : &end_;
     const auto elapsed = end->ElapsedSince(*begin);

@@ -11,7 +11,7 @@
 namespace orbserve::gpu {
 
 StageSet StepList::StagesAwaited(const PlacedStep& placed) const {
-  uint8_t bits = 0;
+  uint16_t bits = 0;
   for (const Id id : placed.after) bits |= steps_[id].step->stages().bits();
   return StageSet::FromBits(bits);
 }

@@ -9,7 +9,7 @@ namespace orbserve {
 namespace {
 
 constexpr std::array<absl::string_view, kStageCount> kStageNames = {
-    "pyramid", "detect", "suppress", "select", "orient", "describe", "match", "track"};
+    "decode", "pyramid", "detect", "suppress", "select", "orient", "describe", "match", "track"};
 static_assert(static_cast<int>(Stage::kTrack) + 1 == kStageCount);
 
 }  // namespace

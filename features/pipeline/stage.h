@@ -19,6 +19,7 @@ namespace orbserve {
 
 // In the order in which a frame passes them.
 enum class Stage : uint8_t {
+  kDecode,    // JPEG files to level 0, where the backend decodes them
   kPyramid,   // level 0 to the other levels
   kDetect,    // levels to corners with a score
   kSuppress,  // corners to those that dominate their neighbourhood
@@ -28,9 +29,9 @@ enum class Stage : uint8_t {
   kMatch,     // descriptors to matches
   kTrack,     // features of one frame to their places in the next
 };
-inline constexpr int kStageCount = 8;
+inline constexpr int kStageCount = 9;
 
-// "pyramid", "detect", ...
+// "decode", "pyramid", ...
 absl::string_view StageName(Stage stage);
 
 // A set of stages. An empty set names nothing.
@@ -38,7 +39,7 @@ class StageSet {
  public:
   constexpr StageSet() = default;
   constexpr StageSet(Stage stage)  // NOLINT(google-explicit-constructor): a stage is a set of one
-      : bits_(static_cast<uint8_t>(1u << static_cast<unsigned>(stage))) {}
+      : bits_(static_cast<uint16_t>(1u << static_cast<unsigned>(stage))) {}
   constexpr StageSet(std::initializer_list<Stage> stages) {
     for (const Stage stage : stages) bits_ |= StageSet(stage).bits_;
   }
@@ -46,8 +47,8 @@ class StageSet {
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool Has(Stage stage) const { return (bits_ & StageSet(stage).bits_) != 0; }
   // Bit i stands for the stage number i: an index into tables of 2^kStageCount entries.
-  constexpr uint8_t bits() const { return bits_; }
-  static constexpr StageSet FromBits(uint8_t bits) {
+  constexpr uint16_t bits() const { return bits_; }
+  static constexpr StageSet FromBits(uint16_t bits) {
     StageSet set;
     set.bits_ = bits;
     return set;
@@ -58,7 +59,7 @@ class StageSet {
   std::string Name() const;
 
  private:
-  uint8_t bits_ = 0;
+  uint16_t bits_ = 0;
 };
 
 struct StageTime {

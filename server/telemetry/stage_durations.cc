@@ -77,7 +77,7 @@ void StageDurations::Collect(std::vector<prometheus::MetricFamily>& families) co
       const DurationHistogram* const histogram =
           stages_[device][bits].load(std::memory_order_acquire);
       if (histogram == nullptr) continue;
-      AddSeries(*histogram, StageSet::FromBits(static_cast<uint8_t>(bits)).Name(),
+      AddSeries(*histogram, StageSet::FromBits(static_cast<uint16_t>(bits)).Name(),
                 devices_.all()[device], family);
     }
   }

@@ -173,6 +173,37 @@ TEST_F(JpegFramesTest, DamageAndDoubtHaveTheHostsVerdict) {
   EXPECT_GT(refused, 5);
 }
 
+TEST_F(JpegFramesTest, DecodingIsAStageOfTimedBatches) {
+  GpuBackendOptions options;
+  options.lanes = 1;
+  options.stage_sampling = 1;
+  gpu_ = MakeGpu(options);
+  ASSERT_NE(gpu_, nullptr);
+  const auto plan = *gpu_->MakePlan(Spec());
+  for (const bool is_file : {true, false}) {
+    const Bytes file = File(3, 2, 2, 90);
+    std::vector<FrameJob> jobs;
+    jobs.push_back(FileJob(file));
+    if (!is_file) {
+      ASSERT_TRUE(jobs[0].input->EnsurePixels().ok());
+    }
+    const FrameBatchAnswer answer = testing::RunBatch(*gpu_, plan, std::move(jobs));
+    ASSERT_TRUE(answer.frames[0].status.ok()) << answer.frames[0].status;
+    std::vector<std::string> names;
+    int64_t sum_ns = 0;
+    for (const StageTime& time : answer.frames[0].stages.entries()) {
+      names.push_back(time.stages.Name());
+      EXPECT_GT(time.duration_ns, 0) << names.back();
+      sum_ns += time.duration_ns;
+    }
+    ASSERT_FALSE(names.empty());
+    EXPECT_EQ(names[0], is_file ? "decode" : "pyramid");
+    EXPECT_EQ(std::count(names.begin(), names.end(), "decode"), is_file ? 1 : 0);
+    const auto compute_ns = static_cast<double>(answer.cost.timings.compute_ns);
+    EXPECT_NEAR(static_cast<double>(sum_ns), compute_ns, 0.1 * compute_ns);
+  }
+}
+
 TEST_F(JpegFramesTest, MasksComeBesideFiles) {
   const auto plan = *gpu_->MakePlan(Spec());
   std::vector<FrameAnswer> answers;

@@ -20,8 +20,8 @@ class StageTime(Record):
     _message = "StageTime"
 
     stage: str
-    """Names of its stages in the order in which a frame passes them: pyramid, detect, suppress,
-    select, orient, describe, match, track. Joined by '+' where there are several:
+    """Names of its stages in the order in which a frame passes them: decode, pyramid, detect,
+    suppress, select, orient, describe, match, track. Joined by '+' where there are several:
     "detect+suppress". Later versions add names.
     """
 
