@@ -100,6 +100,13 @@ int JpegNextPiecesFor(const JpegBatch& batch);
 // `undecided`; its image is unspecified then. Five launches.
 absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream);
 
+// These launches, in this order.
+absl::Status LaunchJpegFirstWalks(const JpegBatch& batch, cudaStream_t stream);
+absl::Status LaunchJpegNextWalks(const JpegBatch& batch, cudaStream_t stream);
+absl::Status LaunchJpegResolving(const JpegBatch& batch, cudaStream_t stream);
+absl::Status LaunchJpegWriting(const JpegBatch& batch, cudaStream_t stream);
+absl::Status LaunchJpegIdct(const JpegBatch& batch, cudaStream_t stream);
+
 }  // namespace orbserve::gpu
 
 #endif  // ORBSERVE_GPU_JPEG_JPEG_KERNELS_H_
