@@ -59,6 +59,7 @@ Latency MeasureLatency(FeatureBackend& backend, const std::shared_ptr<FeaturePla
   std::vector<double> samples;
   std::vector<double> upload;
   std::vector<double> compute;
+  std::vector<std::vector<double>> stages;  // [stage]
   for (int i = -repeats / 10 - 3; i < repeats; ++i) {
     FrameJob job;
     job.input = slot;
@@ -77,12 +78,23 @@ Latency MeasureLatency(FeatureBackend& backend, const std::shared_ptr<FeaturePla
     samples.push_back(microseconds);
     upload.push_back(static_cast<double>(answer.cost.timings.upload_ns) * 1e-3);
     compute.push_back(static_cast<double>(answer.cost.timings.compute_ns) * 1e-3);
+    const auto times = answer.frames[0].stages.entries();
+    if (times.empty()) continue;
+    stages.resize(times.size());
+    latency.stages_us.resize(times.size());
+    for (size_t stage = 0; stage < times.size(); ++stage) {
+      stages[stage].push_back(static_cast<double>(times[stage].duration_ns) * 1e-3);
+      latency.stages_us[stage].first = times[stage].stages.Name();
+    }
   }
   latency.median_us = Percentile(samples, 0.5);
   latency.p10_us = Percentile(samples, 0.1);
   latency.p90_us = Percentile(samples, 0.9);
   latency.upload_us = Percentile(upload, 0.5);
   latency.compute_us = Percentile(compute, 0.5);
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    latency.stages_us[stage].second = Percentile(stages[stage], 0.5);
+  }
   return latency;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "features/backend.h"
@@ -44,6 +45,8 @@ struct Latency {
   double p90_us = 0;
   double upload_us = 0;  // medians of what the backend says
   double compute_us = 0;
+  // Medians of the stages, in order, over the frames whose stages were timed.
+  std::vector<std::pair<std::string, double>> stages_us = {};
   size_t features = 0;
 };
 

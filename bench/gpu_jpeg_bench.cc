@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // JPEG files to grey on a device, in batches of 1 to 32: microseconds of the device from the first
-// copy to the last pixel, and of the host for the preparation of a file.
+// copy to the last pixel, and of the host for the preparation of a file. For one file also what
+// each kernel adds to that time.
 // All files must have the size of the first.
 
 #include <chrono>
@@ -125,21 +126,37 @@ int Run(int argc, char** argv) {
     std::vector<double> device_us;
     std::vector<double> host_us;
     int undecided = 0;
-    for (int i = 0; i < repeats + repeats / 10; ++i) {
-      if (frames == 1) batch[0] = files[static_cast<size_t>(i) % files.size()].decoding;
-      Must(room.Prepare(batch, stream.get()));
-      const auto host_begin = std::chrono::steady_clock::now();
-      Must(begin.Record(stream.get()));
-      Must(room.Upload(batch, stream.get()));
-      Must(room.Launch(stream.get()));
-      Must(end.Record(stream.get()));
-      Must(end.Wait(host_begin + std::chrono::seconds(10), std::chrono::milliseconds(100)));
-      if (i < repeats / 10) continue;
-      host_us.push_back(MicrosecondsSince(host_begin));
-      device_us.push_back(static_cast<double>(Must(end.ElapsedSince(begin))) / 1000);
-      for (const JpegDecoding& one : batch) undecided += one.upload->undecided != 0 ? 1 : 0;
+    const auto measure = [&](int kernels) {
+      device_us.clear();
+      host_us.clear();
+      undecided = 0;
+      for (int i = 0; i < repeats + repeats / 10; ++i) {
+        if (frames == 1) batch[0] = files[static_cast<size_t>(i) % files.size()].decoding;
+        Must(room.Prepare(batch, stream.get()));
+        const auto host_begin = std::chrono::steady_clock::now();
+        Must(begin.Record(stream.get()));
+        Must(room.Upload(batch, stream.get()));
+        Must(room.Launch(stream.get(), kernels));
+        Must(end.Record(stream.get()));
+        Must(end.Wait(host_begin + std::chrono::seconds(10), std::chrono::milliseconds(100)));
+        if (i < repeats / 10) continue;
+        host_us.push_back(MicrosecondsSince(host_begin));
+        device_us.push_back(static_cast<double>(Must(end.ElapsedSince(begin))) / 1000);
+        for (const JpegDecoding& one : batch) undecided += one.upload->undecided != 0 ? 1 : 0;
+      }
+      return Percentile(device_us, 0.5);
+    };
+    if (frames == 1) {
+      double until_us = measure(0);
+      std::printf("upload %.1f us", until_us);
+      for (int kernels = 1; kernels <= gpu::kJpegKernels; ++kernels) {
+        const double with_us = measure(kernels);
+        std::printf(", kernel %d %.1f", kernels, with_us - until_us);
+        until_us = with_us;
+      }
+      std::printf("\n");
     }
-    const double device = Percentile(device_us, 0.5);
+    const double device = measure(gpu::kJpegKernels);
     std::printf(
         "batch %2zu: device %7.1f us (p90 %7.1f), host %7.1f us, %8.0f frames/s, %d undecided\n",
         frames, device, Percentile(device_us, 0.9), Percentile(host_us, 0.5),

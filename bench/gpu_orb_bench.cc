@@ -232,6 +232,10 @@ int Run(const Settings& settings) {
                     latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
                     latency.compute_us, latency.features, throughput.frames_per_second,
                     Text(throughput.watts, 1, "-").c_str(), Text(millijoules, 3, "-").c_str());
+        for (const auto& [stage, stage_us] : latency.stages_us) {
+          std::printf("  %s %.1f", stage.c_str(), stage_us);
+        }
+        if (!latency.stages_us.empty()) std::printf("\n");
         std::fflush(stdout);
         absl::StrAppendFormat(
             &json,

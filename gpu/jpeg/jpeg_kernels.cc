@@ -29,17 +29,19 @@
 
 #include "gpu/jpeg/jpeg_kernels.h"
 
+#include <array>
+
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {
 
-absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream) {
+absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream, int kernels) {
   if (batch.count == 0) return absl::OkStatus();
-  ORBSERVE_RETURN_IF_ERROR(LaunchJpegFirstWalks(batch, stream));
-  ORBSERVE_RETURN_IF_ERROR(LaunchJpegNextWalks(batch, stream));
-  ORBSERVE_RETURN_IF_ERROR(LaunchJpegResolving(batch, stream));
-  ORBSERVE_RETURN_IF_ERROR(LaunchJpegWriting(batch, stream));
-  return LaunchJpegIdct(batch, stream);
+  constexpr std::array<absl::Status (*)(const JpegBatch&, cudaStream_t), kJpegKernels> kLaunches = {
+      &LaunchJpegFirstWalks, &LaunchJpegNextWalks, &LaunchJpegResolving, &LaunchJpegWriting,
+      &LaunchJpegIdct};
+  for (int i = 0; i < kernels; ++i) ORBSERVE_RETURN_IF_ERROR(kLaunches[i](batch, stream));
+  return absl::OkStatus();
 }
 
 }  // namespace orbserve::gpu

@@ -97,8 +97,11 @@ int JpegStartsFor(const JpegBatch& batch);
 int JpegNextPiecesFor(const JpegBatch& batch);
 
 // Decodes all files to their images. A file that it cannot decode, or that is damaged, sets its
-// `undecided`; its image is unspecified then. Five launches.
-absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream);
+// `undecided`; its image is unspecified then. kJpegKernels launches; with fewer `kernels`, only the
+// first of them, for benchmarks.
+inline constexpr int kJpegKernels = 5;
+absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream,
+                                int kernels = kJpegKernels);
 
 // These launches, in this order.
 absl::Status LaunchJpegFirstWalks(const JpegBatch& batch, cudaStream_t stream);

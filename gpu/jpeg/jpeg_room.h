@@ -39,8 +39,10 @@ class JpegRoom {
   // Puts the copies of the files of Prepare(), at most kMaxFramesInBatch of them, on the stream.
   absl::Status Upload(absl::Span<const JpegDecoding> files, cudaStream_t stream);
   // Puts their launches on the stream. When they are done, `undecided` of each upload tells whether
-  // its image is good.
-  absl::Status Launch(cudaStream_t stream) const { return LaunchJpegDecoding(batch_, stream); }
+  // its image is good. `kernels`: as for LaunchJpegDecoding().
+  absl::Status Launch(cudaStream_t stream, int kernels = kJpegKernels) const {
+    return LaunchJpegDecoding(batch_, stream, kernels);
+  }
 
   // Walks that begin in a piece, for benchmarks and tests; 0 = JpegStartsFor().
   void SetStarts(int starts) { starts_ = starts; }
