@@ -59,6 +59,15 @@ ORBSERVE_HOST_DEVICE inline int PopCount(uint32_t bits) {
 #endif
 }
 
+// The upper 32 bits of those two words after a shift by `bits` % 32 to the left.
+ORBSERVE_HOST_DEVICE inline uint32_t FunnelShiftLeft(uint32_t high, uint32_t low, uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __funnelshift_l(low, high, bits);
+#else
+  return static_cast<uint32_t>(((static_cast<uint64_t>(high) << 32 | low) << (bits % 32)) >> 32);
+#endif
+}
+
 // a * b + c, rounded once. Written out where the result is defined with it (docs/determinism.md);
 // the compiler fuses nothing on its own.
 ORBSERVE_HOST_DEVICE inline float FusedMultiplyAdd(float a, float b, float c) {

@@ -178,28 +178,28 @@ class JpegBits {
   ORBSERVE_HOST_DEVICE JpegBits(const Words& words, uint32_t bit)
       : words_(words),
         bit_(bit),
-        first_(words(bit / 32)),
-        second_(words(bit / 32 + 1)),
-        third_(words(bit / 32 + 2)) {}
+        word_(bit / 32),
+        first_(words(word_)),
+        second_(words(word_ + 1)),
+        third_(words(word_ + 2)) {}
 
   ORBSERVE_HOST_DEVICE uint32_t bit() const { return bit_; }
   // The next 32 bits, from the highest on.
-  ORBSERVE_HOST_DEVICE uint32_t Window() const {
-    return static_cast<uint32_t>(((static_cast<uint64_t>(first_) << 32 | second_) << (bit_ % 32)) >>
-                                 32);
-  }
+  ORBSERVE_HOST_DEVICE uint32_t Window() const { return FunnelShiftLeft(first_, second_, bit_); }
   // `bits` in 0..31.
   ORBSERVE_HOST_DEVICE void Skip(uint32_t bits) {
-    const bool over = bit_ % 32 + bits >= 32;
     bit_ += bits;
+    const bool over = bit_ / 32 != word_;
+    word_ = bit_ / 32;
     first_ = over ? second_ : first_;
     second_ = over ? third_ : second_;
-    if (over) third_ = words_(bit_ / 32 + 2);  // long before it is needed
+    if (over) third_ = words_(word_ + 2);  // long before it is needed
   }
 
  private:
   const Words words_;
   uint32_t bit_;
+  uint32_t word_;  // of the bit
   uint32_t first_;
   uint32_t second_;
   uint32_t third_;
