@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// WriteKernel (gpu/jpeg/jpeg_kernels.cc): the coefficients of blocks.
+// WriteKernel and WriteFewKernel (gpu/jpeg/jpeg_kernels.cc): the coefficients of blocks.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,12 +38,13 @@ struct WriteTables {
 // The coefficients of the blocks that the lanes of a warp are in, and what the warp needs before.
 constexpr int kSlotBytes = 144;  // 128 and some more, so that slots begin in different banks
 constexpr int kRunsAtOnce = 16;  // whose records a warp reads at a time
+struct WalksBefore {
+  JpegRunWalks runs[kRunsAtOnce];
+  uint4 links[kJpegRunPieces][kJpegWalks / sizeof(uint4)];
+};
 union WarpRoom {
   uint4 slots[kWarpLanes][kSlotBytes / sizeof(uint4)];
-  struct {
-    JpegRunWalks runs[kRunsAtOnce];
-    uint4 links[kJpegRunPieces][kJpegWalks / sizeof(uint4)];
-  } before;
+  WalksBefore before;
 };
 
 // A lane writes the blocks that begin in its piece.
@@ -57,7 +58,8 @@ struct PieceToWrite {
 // Finds where the true walk enters each piece of a run, a lane for each. False for a piece whose
 // place is not known.
 __device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const JpegWork& work,
-                                            int first_piece, WarpRoom* room, PieceToWrite* to) {
+                                            int first_piece, WalksBefore* before,
+                                            PieceToWrite* to) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int run = first_piece / kJpegRunPieces;
   const int chunk = run / kJpegChunkRuns;
@@ -68,7 +70,7 @@ __device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const 
   const uint32_t begin_of_next = begins[piece + 1];
   const bool is_first = IsFirst(begin);
   const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
-  CopyRow<kJpegWalks>(work.links + row, room->before.links[lane]);
+  CopyRow<kJpegWalks>(work.links + row, before->links[lane]);
   // The true walk leads through all chunks before this one, then through the runs before this one.
   constexpr int kRecordWords = sizeof(JpegRunWalks) / sizeof(uint4);
   Sum sum = {0, 0};
@@ -80,18 +82,18 @@ __device__ __forceinline__ bool EnterPieces(const JpegFileOnDevice& file, const 
       const int record = begun + i / kRecordWords;
       const JpegRunWalks* const from =
           record < chunk ? work.chunks + record : work.runs + first_run + record - chunk;
-      reinterpret_cast<uint4*>(room->before.runs)[i] =
+      reinterpret_cast<uint4*>(before->runs)[i] =
           reinterpret_cast<const uint4*>(from)[i % kRecordWords];
     }
     __syncwarp();  // for the records
     for (int i = 0; i < count; ++i) {
-      const JpegRunWalks& passed = room->before.runs[i];
+      const JpegRunWalks& passed = before->runs[i];
       sum = Joined(sum, {passed.blocks[walk], passed.intervals});
       walk = passed.behind[walk];
     }
     __syncwarp();  // until all have read them
   }
-  const int entered = reinterpret_cast<const uint8_t*>(room->before.links[lane])[walk];
+  const int entered = reinterpret_cast<const uint8_t*>(before->links[lane])[walk];
   const bool is_known = entered != kJpegNoWalk;
   Sum own = {0, is_first ? 1 : 0};
   if (is_known && !IsFirst(begin_of_next)) own.value = work.sums[row + entered];
@@ -144,63 +146,116 @@ __device__ __forceinline__ uint32_t WholeMcu(const JpegMcu& mcu) {
   return whole;
 }
 
+// What a symbol says of its block.
+struct JpegSymbol {
+  int16_t value;
+  uint32_t place;  // of the value
+  bool has_value;  // of luma
+  bool is_luma;
+  bool is_dc;
+  bool ends;  // the block
+};
+
+// Decodes the blocks of a piece, strictly, symbol by symbol.
+class BlockReader {
+ public:
+  __device__ __forceinline__ BlockReader(const JpegFileOnDevice& file, const PieceToWrite& piece)
+      : end_bit_(piece.end_bit),
+        whole_mcu_(InRegister(WholeMcu(file.mcu))),
+        rest_of_mcu_(whole_mcu_ >> (2 * piece.place.block)),
+        number_(2 * (rest_of_mcu_ & 1)),
+        blocks_left_(piece.blocks_left),
+        is_done_(piece.blocks_left <= 0 || piece.place.bit >= piece.end_bit),
+        bits_(WordsInGlobal{InRegister(WordsOf(file))}, piece.place.bit) {}
+
+  __device__ __forceinline__ bool is_done() const { return is_done_; }
+  // Not when it is done.
+  __device__ __forceinline__ JpegSymbol Next(const WriteTables& tables) {
+    constexpr uint32_t kWhole = kJpegBlockCoefficients;
+    const uint32_t window = bits_.Window();
+    const JpegCode code = tables.strict.short_codes[number_][window >> (32 - kJpegShortCodeBits)];
+    uint32_t length = JpegCodeLength(code);
+    uint32_t size = JpegCodeSize(code);
+    coefficient_ += JpegCodeAdvance(code);
+    // A block that is full needs no other look.
+    if ((coefficient_ & kJpegPathDoubt) != 0 && coefficient_ != kWhole) {
+      const JpegCode found =
+          coefficient_ >= kJpegPathUnknown ? tables.strict.long_codes[number_].At(window) : 0;
+      coefficient_ += (found >> 8 & 255) - JpegCodeAdvance(code);
+      length = found >> 16;
+      size = JpegCodeSize(found);
+      if (found == 0 || (coefficient_ > kWhole && coefficient_ < kJpegPathEnd)) {
+        coefficient_ = kWhole;
+        blocks_left_ = 0;
+      }
+    }
+    // From here on without branches.
+    JpegSymbol symbol;
+    symbol.is_dc = (number_ & 1) == 0;
+    symbol.is_luma = (rest_of_mcu_ & 2) != 0;
+    symbol.has_value = symbol.is_luma && size != 0;
+    symbol.value = static_cast<int16_t>(JpegShortValue(window << length, size));
+    symbol.place = tables.zigzag[(coefficient_ - 1) % kWhole];
+    symbol.ends = coefficient_ >= kWhole;
+    bits_.Skip(length + size);
+    const uint32_t next_in_mcu = rest_of_mcu_ >> 2;
+    coefficient_ = symbol.ends ? 0 : coefficient_;
+    blocks_left_ -= symbol.ends ? 1 : 0;
+    rest_of_mcu_ = symbol.ends ? (next_in_mcu == 1 ? whole_mcu_ : next_in_mcu) : rest_of_mcu_;
+    number_ = 2 * (rest_of_mcu_ & 1) + (symbol.ends ? 0 : 1);
+    const bool is_last = blocks_left_ <= 0 || bits_.bit() >= end_bit_;
+    is_done_ = symbol.ends && is_last;
+    return symbol;
+  }
+  // False if the data of the piece, which has this number, are damaged. When it is done.
+  __device__ __forceinline__ bool IsGood(const JpegFileOnDevice& file, int piece_number) const {
+    if (blocks_left_ < 0) return false;
+    // An interval ends in its last piece, with less than a byte left.
+    const uint32_t* next = BeginsOf(file) + piece_number + 1;
+    if (blocks_left_ > 0) return !IsFirst(*next);
+    while (!IsFirst(*next) && BitOf(*next) < bits_.bit()) ++next;
+    return IsFirst(*next) && bits_.bit() <= BitOf(*next) && BitOf(*next) - bits_.bit() < 8;
+  }
+
+ private:
+  const uint32_t end_bit_;
+  const uint32_t whole_mcu_;
+  uint32_t rest_of_mcu_;
+  uint32_t number_;  // of the table
+  uint32_t coefficient_ = 0;
+  int blocks_left_;  // negative behind damage
+  bool is_done_;
+  JpegBits<WordsInGlobal> bits_;
+};
+
+// The number of the block of luma with which a piece begins, or which comes next.
+__device__ __forceinline__ int FirstTarget(const JpegMcu& mcu, const PieceToWrite& piece) {
+  return piece.block / mcu.blocks * mcu.luma_blocks +
+         min(piece.place.block, static_cast<uint32_t>(mcu.luma_blocks));
+}
+
 // Decodes the blocks of a run of pieces and writes their coefficients. False in the lane whose data
 // are damaged. All lanes of the warp take part; those with no blocks left have nothing to write.
 __device__ bool WritePieces(const JpegFileOnDevice& file, const WriteTables& tables,
                             const PieceToWrite& piece, int piece_number, WarpRoom* room,
                             int2 (&queue)[kWarpLanes]) {
-  constexpr uint32_t kWhole = kJpegBlockCoefficients;
   // A lane decodes, or its slot has the coefficients of block `target`, or it is done.
   constexpr uint32_t kDecodes = 0;
   constexpr uint32_t kIsFull = 1;
   constexpr uint32_t kIsDone = 2;
-  const uint32_t whole_mcu = InRegister(WholeMcu(file.mcu));
   int32_t* const dc_sums = InRegister(JpegWork(file.work, file.pieces).dc_sums);
   auto* const slot =
       reinterpret_cast<int16_t*>(room->slots[static_cast<int>(threadIdx.x) % kWarpLanes]);
-  const uint32_t end_bit = piece.end_bit;
-  int blocks_left = piece.blocks_left;
-  uint32_t rest_of_mcu = whole_mcu >> (2 * piece.place.block);
-  // The number of the block of luma that is this one or comes next.
-  int target = piece.block / file.mcu.blocks * file.mcu.luma_blocks +
-               min(piece.place.block, static_cast<uint32_t>(file.mcu.luma_blocks));
-  uint32_t coefficient = 0;
-  uint32_t number = 2 * (rest_of_mcu & 1);
-  bool bad = false;
-  uint32_t state = blocks_left > 0 && piece.place.bit < end_bit ? kDecodes : kIsDone;
-  JpegBits<WordsInGlobal> bits(WordsInGlobal{InRegister(WordsOf(file))}, piece.place.bit);
+  int target = FirstTarget(file.mcu, piece);
+  BlockReader reader(file, piece);
+  uint32_t state = reader.is_done() ? kIsDone : kDecodes;
   while (true) {
 #pragma unroll
     for (int i = 0; i < kSymbolsPerVote; ++i) {
       if (state != kDecodes) break;
-      const uint32_t window = bits.Window();
-      const JpegCode code = tables.strict.short_codes[number][window >> (32 - kJpegShortCodeBits)];
-      uint32_t length = JpegCodeLength(code);
-      uint32_t size = JpegCodeSize(code);
-      coefficient += JpegCodeAdvance(code);
-      // A block that is full needs no other look.
-      if ((coefficient & kJpegPathDoubt) != 0 && coefficient != kWhole) {
-        const JpegCode found =
-            coefficient >= kJpegPathUnknown ? tables.strict.long_codes[number].At(window) : 0;
-        coefficient += (found >> 8 & 255) - JpegCodeAdvance(code);
-        bad = found == 0 || (coefficient > kWhole && coefficient < kJpegPathEnd);
-        length = found >> 16;
-        size = bad ? 0 : JpegCodeSize(found);
-      }
-      // From here on without branches.
-      const bool is_luma = (rest_of_mcu & 2) != 0;
-      const auto value = static_cast<int16_t>(JpegShortValue(window << length, size));
-      const uint32_t place = tables.zigzag[(coefficient - 1) % kWhole];
-      if (is_luma && size != 0) slot[place] = value;
-      bits.Skip(length + size);
-      const bool ended = coefficient >= kWhole;
-      const uint32_t next_in_mcu = rest_of_mcu >> 2;
-      coefficient = ended ? 0 : coefficient;
-      blocks_left -= ended ? 1 : 0;
-      rest_of_mcu = ended ? (next_in_mcu == 1 ? whole_mcu : next_in_mcu) : rest_of_mcu;
-      number = 2 * (rest_of_mcu & 1) + (ended ? 0 : 1);
-      const bool last = blocks_left == 0 || bits.bit() >= end_bit;
-      state = (ended && is_luma ? kIsFull : 0) | (bad || (ended && last) ? kIsDone : 0);
+      const JpegSymbol symbol = reader.Next(tables);
+      if (symbol.has_value) slot[symbol.place] = symbol.value;
+      state = (symbol.ends && symbol.is_luma ? kIsFull : 0) | (reader.is_done() ? kIsDone : 0);
     }
     const uint32_t full = __ballot_sync(kFullWarp, (state & kIsFull) != 0);
     const bool all_wait = __ballot_sync(kFullWarp, state == kDecodes) == 0;
@@ -210,12 +265,18 @@ __device__ bool WritePieces(const JpegFileOnDevice& file, const WriteTables& tab
     target += (state & kIsFull) != 0 ? 1 : 0;
     state &= ~kIsFull;
   }
-  if (bad) return false;
-  // An interval ends in its last piece, with less than a byte left.
-  const uint32_t* next = BeginsOf(file) + piece_number + 1;
-  if (blocks_left > 0) return !IsFirst(*next);
-  while (!IsFirst(*next) && BitOf(*next) < bits.bit()) ++next;
-  return IsFirst(*next) && bits.bit() <= BitOf(*next) && BitOf(*next) - bits.bit() < 8;
+  return reader.IsGood(file, piece_number);
+}
+
+// Copies what strict decoding needs to shared memory. __syncthreads() must come before its use.
+template <int kThreads>
+__device__ __forceinline__ void LoadWriteTables(const JpegFileOnDevice& file, WriteTables* tables) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < kJpegBlockCoefficients) {
+    const int place = kZigzag.place[thread];
+    tables->zigzag[thread] = static_cast<uint8_t>(place % 8 * 8 + place / 8);
+  }
+  LoadTables<kThreads, sizeof(StrictTables)>(*file.upload, &tables->strict);
 }
 
 __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
@@ -230,18 +291,14 @@ __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = thread / kWarpLanes;
   const int piece = first_of_block + thread;
-  if (thread < kJpegBlockCoefficients) {
-    const int place = kZigzag.place[thread];
-    tables.zigzag[thread] = static_cast<uint8_t>(place % 8 * 8 + place / 8);
-  }
-  LoadTables<kWriteThreads, sizeof(StrictTables)>(*file.upload, &tables.strict);
+  LoadWriteTables<kWriteThreads>(file, &tables);
   AwaitKernelBefore();
   __syncthreads();  // for the tables
   if (first_of_block + warp * kWarpLanes >= file.pieces) return;
   WarpRoom* const room = &rooms[warp];
   PieceToWrite to_write;
   const bool is_known = EnterPieces(file, JpegWork(file.work, file.pieces),
-                                    first_of_block + warp * kWarpLanes, room, &to_write);
+                                    first_of_block + warp * kWarpLanes, &room->before, &to_write);
   for (uint4& part : room->slots[thread % kWarpLanes]) part = make_uint4(0, 0, 0, 0);
   // No blocks are left beyond the last one: the piece in which that ended has seen that more data
   // follow.
@@ -252,9 +309,74 @@ __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
   if (piece < file.pieces && (!is_known || (exists && !good))) *file.upload->undecided_there = 1;
 }
 
+// For few files. A warp has a quarter of the pieces of a run, so that fewer lanes go in step, and
+// they wait for nothing: single coefficients go out among zeros, which FirstWalksKernel wrote.
+constexpr int kFewThreads = 128;
+constexpr int kFewPieces = kJpegRunPieces / (kFewThreads / kWarpLanes);
+
+// Stores a value if there is one. The compiler would make a branch of it, at whose end all lanes
+// wait.
+__device__ __forceinline__ void StoreIf(bool condition, int16_t* to, int16_t value) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred condition;\n"
+      "  setp.ne.u32 condition, %0, 0;\n"
+      "  @condition st.global.b16 [%1], %2;\n"
+      "}" ::"r"(uint32_t{condition}),
+      "l"(__cvta_generic_to_global(to)), "h"(value)
+      : "memory");
+}
+
+// Decodes the blocks of a piece and writes their coefficients. False if the data are damaged.
+__device__ __forceinline__ bool WritePiece(const JpegFileOnDevice& file, const WriteTables& tables,
+                                           const PieceToWrite& piece, int piece_number) {
+  int32_t* const dc_sums = InRegister(JpegWork(file.work, file.pieces).dc_sums);
+  int16_t* const coefficients = InRegister(file.coefficients);
+  // Of the block of luma that is this one or comes next. A file has no more than 2^31 coefficients.
+  uint32_t block = static_cast<uint32_t>(FirstTarget(file.mcu, piece)) * kJpegBlockCoefficients;
+  BlockReader reader(file, piece);
+  while (!reader.is_done()) {
+    const JpegSymbol symbol = reader.Next(tables);
+    StoreIf(symbol.has_value, &coefficients[block + symbol.place], symbol.value);
+    if (symbol.has_value && symbol.is_dc) {
+      atomicAdd(&dc_sums[block / (kJpegDcGroup * kJpegBlockCoefficients)], int{symbol.value});
+    }
+    block += symbol.ends && symbol.is_luma ? kJpegBlockCoefficients : 0;
+  }
+  return reader.IsGood(file, piece_number);
+}
+
+__global__ __launch_bounds__(kFewThreads) void WriteFewKernel(
+    const __grid_constant__ JpegBatch batch) {
+  BeginNextKernel();
+  __shared__ WriteTables tables;
+  __shared__ WalksBefore before[kFewThreads / kWarpLanes];
+  const JpegFileOnDevice& file = batch.files[blockIdx.y];
+  const int first_piece = static_cast<int>(blockIdx.x) * kJpegRunPieces;
+  if (first_piece >= file.pieces) return;
+  LoadWriteTables<kFewThreads>(file, &tables);
+  AwaitKernelBefore();
+  __syncthreads();  // for the tables
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int piece = first_piece + lane;
+  PieceToWrite to_write;
+  const bool is_known =
+      EnterPieces(file, JpegWork(file.work, file.pieces), first_piece, &before[warp], &to_write);
+  if (piece >= file.pieces || lane / kFewPieces != warp) return;
+  // No blocks are left beyond the last one, as in WriteKernel.
+  const bool good =
+      is_known && (to_write.blocks_left <= 0 || WritePiece(file, tables, to_write, piece));
+  if (!good) *file.upload->undecided_there = 1;
+}
+
 }  // namespace
 
 absl::Status LaunchJpegWriting(const JpegBatch& batch, cudaStream_t stream) {
+  if (batch.writes_single) {
+    return LaunchForFiles(WriteFewKernel, "WriteFewKernel", batch.pieces, kJpegRunPieces,
+                          kFewThreads, /*follows=*/true, batch, stream);
+  }
   return LaunchForFiles(WriteKernel, "WriteKernel", batch.pieces, kWriteThreads, kWriteThreads,
                         /*follows=*/true, batch, stream);
 }

@@ -16,8 +16,9 @@
 // 3. ResolveKernel follows these links over runs of pieces and over chunks of runs, for all walks
 //    at once. It also adds up blocks.
 // 4. WriteKernel follows the true walk over the chunks and runs before its pieces, decodes the
-//    blocks that begin in each piece, strictly, and writes whole blocks of coefficients. Writes of
-//    single coefficients would take twice as long.
+//    blocks that begin in each piece, strictly, and writes whole blocks of coefficients: writes of
+//    single ones bound a large batch, and would take it twice as long. In a small one, lanes that
+//    wait for others cost more, and WriteFewKernel writes one coefficient after the other.
 // 5. IdctKernel adds up DC differences and turns coefficients into pixels.
 //
 // Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Links

@@ -79,6 +79,7 @@ struct JpegBatch {
   int starts = 0;       // first walks of a piece, at most
   int next_pieces = 0;  // pieces whose walks one warp goes on with
   int piece_bytes = 0;
+  bool writes_single = false;  // WriteFewKernel
   // Each kernel loads what it can while the one before it ends; needs code for compute capability
   // 9.0.
   bool overlaps = false;

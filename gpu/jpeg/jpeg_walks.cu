@@ -135,6 +135,14 @@ __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
   LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
   const StagedWords words =
       Stage<kWalkThreads, kWalkWords>(file, begins[max(first_index / starts - lead, 0)], staged);
+  if (batch.writes_single) {
+    // WriteFewKernel leaves zeros out.
+    constexpr int kBlockParts = kJpegBlockCoefficients * sizeof(int16_t) / sizeof(uint4);
+    auto* const to = reinterpret_cast<uint4*>(file.coefficients);
+    const int parts = file.upload->luma_blocks * kBlockParts;
+    const int all_threads = DivUp(file.pieces * starts, kWalkThreads) * kWalkThreads;
+    for (int i = index; i < parts; i += all_threads) to[i] = make_uint4(0, 0, 0, 0);
+  }
   __syncthreads();             // for tables and words
   if (walk >= starts) return;  // beyond the last piece
 
