@@ -82,6 +82,10 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.results = std::move(results);
   context_.state_buffers = std::make_shared<DeviceBufferPool>(ordinal, state_budget_);
   context_.tables.multiprocessors = properties.multiProcessorCount;
+  // Graphs keep such launches apart from others since CUDA 12.3.
+  int driver = 0;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaDriverGetVersion(&driver));
+  context_.tables.overlaps_kernels = context_.overlaps_kernels && driver >= 12030;
   // Packed 3-input minima are one instruction from 9.0 on, where they measured faster. That the bit
   // test is the cheaper way before is an estimate: nothing older was measured.
   context_.tables.default_test =

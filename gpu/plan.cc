@@ -103,6 +103,9 @@ StepContext GpuPlan::ContextFor(const GraphKind& kind, size_t device, const Devi
   context.arena = arena;
   context.tables = &tables;
   context.device_index = device;
+  // In a large batch, blocks that wait take room from those that could run. Events of a timed graph
+  // lie between kernels.
+  context.overlaps = tables.overlaps_kernels && kind.batch_class == 0 && !kind.timed;
   context.frames = {reinterpret_cast<const FrameParams*>(context.At(compiled_.params)),
                     reinterpret_cast<FrameCounters*>(context.At(compiled_.counters)), 0,
                     kind.frames()};

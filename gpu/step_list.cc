@@ -65,7 +65,10 @@ absl::Status StepList::Enqueue(const StepContext& context, const BranchStreams& 
           cudaStreamWaitEvent(stream, streams.order[steps_[id].event], 0));
     }
     if (is_main) ORBSERVE_RETURN_IF_ERROR(enter(placed.step->stages()));
-    ORBSERVE_RETURN_IF_ERROR(placed.step->Enqueue(context, stream));
+    // A kernel that waits for another stream, or begins the graph, has more to wait for.
+    StepContext own = context;
+    own.follows = own.overlaps && is_main && &placed != steps_.data() && placed.after.empty();
+    ORBSERVE_RETURN_IF_ERROR(placed.step->Enqueue(own, stream));
     if (placed.event >= 0) {
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaEventRecord(streams.order[placed.event], stream));
     }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the kernels that decode JPEG files share: places in a file, its tables, sums over a warp.
+// With JpegBatch::overlaps they overlap: each loads tables and data of the file before it awaits
+// the one before it.
 
 #ifndef ORBSERVE_GPU_JPEG_JPEG_DEVICE_CUH_
 #define ORBSERVE_GPU_JPEG_JPEG_DEVICE_CUH_
@@ -12,24 +14,10 @@
 #include <cstdint>
 
 #include "gpu/jpeg/jpeg_kernels.h"
-#include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 #include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
-
-// Kernels may overlap (JpegBatch::overlaps): blocks of the next one begin when all blocks of this
-// one have, and load tables and data of the file. They wait for the end of this one before they
-// read what it wrote, or write themselves. Without overlap both functions do nothing.
-__device__ __forceinline__ void BeginNextKernel() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-__device__ __forceinline__ void AwaitKernelBefore() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 
 __device__ __forceinline__ bool IsFirst(uint32_t begin) { return (begin & kJpegFirstPiece) != 0; }
 __device__ __forceinline__ uint32_t BitOf(uint32_t begin) { return (begin & ~kJpegFirstPiece) * 8; }
@@ -126,17 +114,10 @@ __device__ __forceinline__ void CopyRow(const void* from, void* to) {
 inline absl::Status LaunchForFiles(void (*kernel)(JpegBatch), const char* name, int work,
                                    int work_in_block, int threads, bool follows,
                                    const JpegBatch& batch, cudaStream_t stream) {
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim =
-      dim3(static_cast<unsigned>(DivUp(work, work_in_block)), static_cast<unsigned>(batch.count));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.stream = stream;
-  config.attrs = &overlap;
-  config.numAttrs = follows && batch.overlaps ? 1 : 0;
-  return StatusFromCuda(cudaLaunchKernelEx(&config, kernel, batch), name);
+  const dim3 grid(static_cast<unsigned>(DivUp(work, work_in_block)),
+                  static_cast<unsigned>(batch.count));
+  return LaunchKernel(kernel, name, grid, static_cast<unsigned>(threads), follows && batch.overlaps,
+                      batch, stream);
 }
 
 }  // namespace orbserve::gpu

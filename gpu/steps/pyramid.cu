@@ -14,6 +14,7 @@
 
 #include "features/algo/pyramid.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 
 namespace orbserve::gpu {
 namespace {
@@ -91,28 +92,30 @@ class ColumnTaps {
 template <bool kMasks>
 __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
     const __grid_constant__ ResizeParams params) {
+  BeginNextKernel();
   const int place = static_cast<int>(blockIdx.z) / params.levels;
   const int frame_index = params.frames.first + place;
   const ResizeLevel& level = params.to[static_cast<int>(blockIdx.z) - place * params.levels];
   const int x0 = static_cast<int>(blockIdx.x * kBlockWidth + threadIdx.x) * kColumnsPerThread;
   const int y0 = static_cast<int>(blockIdx.y * kBlockHeight + threadIdx.y) * kRowsPerThread;
   if (x0 >= level.width_px || y0 >= level.height_px) return;
+  // Columns beyond the last repeat it; their pixels fall into the row's padding.
+  ResizeEntry column[kColumnsPerThread];
+  LoadTaps(params.taps + level.x_taps + x0, column);
+  ResizeEntry rows[kRowsPerThread];
+  LoadTaps(params.taps + level.y_taps + y0, rows);
   const FrameParams& frame = params.frames.params[frame_index];
-  if (frame.mode == FrameMode::kIdle) return;
-
+  const FrameMode mode = frame.mode;
   const int64_t input_offset = kMasks ? frame.mask_offset : frame.image_offset;
-  if (kMasks && input_offset < 0) return;
+  AwaitKernelBefore();
+  if (mode == FrameMode::kIdle || (kMasks && input_offset < 0)) return;
+
   uint8_t* const pyramid = params.pyramid + frame_index * params.stride;
   const uint8_t* const source =
       params.from_level_zero ? params.input + input_offset : pyramid + params.source_offset;
   uint8_t* const destination = pyramid + level.offset;
   const int source_pitch = params.source_pitch_bytes;
 
-  // Columns beyond the last repeat it; their pixels fall into the row's padding.
-  ResizeEntry column[kColumnsPerThread];
-  LoadTaps(params.taps + level.x_taps + x0, column);
-  ResizeEntry rows[kRowsPerThread];
-  LoadTaps(params.taps + level.y_taps + y0, rows);
   const ColumnTaps taps(column);
 #pragma unroll
   for (int row = 0; row < kRowsPerThread; ++row) {
@@ -164,12 +167,8 @@ absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream) {
   const dim3 grid(DivUp(largest.width_px, kBlockWidth * kColumnsPerThread),
                   DivUp(largest.height_px, kBlockHeight * kRowsPerThread),
                   params.frames.count * params.levels);
-  if (params.masks) {
-    ResizeKernel<true><<<grid, block, 0, stream>>>(params);
-  } else {
-    ResizeKernel<false><<<grid, block, 0, stream>>>(params);
-  }
-  return CheckLaunch("ResizeKernel");
+  return LaunchKernel(params.masks ? ResizeKernel<true> : ResizeKernel<false>, "ResizeKernel", grid,
+                      block, params.overlaps, params, stream);
 }
 
 PyramidStep::PyramidStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
@@ -239,7 +238,9 @@ absl::Status PyramidStep::Enqueue(const StepContext& context, cudaStream_t strea
     for (int l = 1; l <= last_level; ++l) {
       // One launch makes all levels where they have one source.
       const int end = from_level_zero_ ? last_level : l;
-      ORBSERVE_RETURN_IF_ERROR(LaunchResize(ParamsFor(context, l, end, masks), stream));
+      ResizeParams params = ParamsFor(context, l, end, masks);
+      params.overlaps = context.overlaps && (l > 1 || masks);
+      ORBSERVE_RETURN_IF_ERROR(LaunchResize(params, stream));
       l = end;
     }
   }

@@ -53,6 +53,7 @@ struct ResizeParams {
   const ResizeEntry* taps;
   int32_t levels;  // at least 1; the first is the largest
   ResizeLevel to[kMaxLevels - 1];
+  bool overlaps = false;  // it may begin while the kernel before it ends
 };
 
 // Makes levels of every frame from one other level (algo::ResizeRow, ResizeColumn).

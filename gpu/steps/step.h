@@ -44,6 +44,7 @@ enum class CornerTest {
 // Facts about one device that steps need, and tables on it that do not depend on plans.
 struct DeviceTables {
   int multiprocessors = 1;
+  bool overlaps_kernels = false;  // those of a graph may overlap (gpu/runtime/overlap.cuh)
   CornerTest default_test = CornerTest::kArcExtremes;
   const algo::RBriefPair* pattern = nullptr;     // algo::kRBriefPattern, 32-byte aligned
   const algo::RBriefPair* pattern_32 = nullptr;  // algo::kRBrief32Pattern
@@ -58,6 +59,10 @@ struct StepContext {
   uint8_t* arena = nullptr;
   const DeviceTables* tables = nullptr;
   size_t device_index = 0;  // of the plan's devices
+  // Kernels that follow each other in a stream may overlap (gpu/runtime/overlap.cuh), and so may
+  // the step's first kernel with the one before it.
+  bool overlaps = false;
+  bool follows = false;
 
   uint8_t* At(BufferId buffer) const { return arena + layout->Offset(buffer, kind); }
 };

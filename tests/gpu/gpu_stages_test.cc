@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/backend.h"
 #include "gpu/plan.h"
+#include "gpu/runtime/kernel_image.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
 #include "tests/gpu/gpu_test_support.h"
@@ -46,20 +48,25 @@ std::string NameOf(cudaGraphNode_t node) {
   return symbol;
 }
 
-// "RankKernel < SurvivorsKernel": every node with those that it waits for, sorted. Nodes of one
-// name are numbered in the order of their dependencies.
+// "RankKernel < SurvivorsKernel": every node with those that it waits for, sorted; "~" where it may
+// begin before that one ends. Nodes of one name are numbered in the order of their dependencies.
 std::vector<std::string> DescribeGraph(cudaGraph_t graph) {
   size_t count = 0;
   EXPECT_EQ(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
   std::vector<cudaGraphNode_t> nodes(count);
   EXPECT_EQ(cudaGraphGetNodes(graph, nodes.data(), &count), cudaSuccess);
   std::map<cudaGraphNode_t, std::vector<cudaGraphNode_t>> waits_for;
+  std::set<std::pair<cudaGraphNode_t, cudaGraphNode_t>> overlapping;
   for (cudaGraphNode_t node : nodes) {
     size_t edges = 0;
 #if CUDART_VERSION >= 13000
     EXPECT_EQ(cudaGraphNodeGetDependencies(node, nullptr, nullptr, &edges), cudaSuccess);
     std::vector<cudaGraphNode_t> from(edges);
-    EXPECT_EQ(cudaGraphNodeGetDependencies(node, from.data(), nullptr, &edges), cudaSuccess);
+    std::vector<cudaGraphEdgeData> data(edges);
+    EXPECT_EQ(cudaGraphNodeGetDependencies(node, from.data(), data.data(), &edges), cudaSuccess);
+    for (size_t i = 0; i < edges; ++i) {
+      if (data[i].type == cudaGraphDependencyTypeProgrammatic) overlapping.emplace(node, from[i]);
+    }
 #else
     EXPECT_EQ(cudaGraphNodeGetDependencies(node, nullptr, &edges), cudaSuccess);
     std::vector<cudaGraphNode_t> from(edges);
@@ -93,10 +100,13 @@ std::vector<std::string> DescribeGraph(cudaGraph_t graph) {
   std::vector<std::string> lines;
   for (const auto& [node, name] : names) {
     std::vector<std::string> from;
-    for (auto other : waits_for[node]) from.push_back(names[other]);
+    for (auto other : waits_for[node]) {
+      const bool overlaps = overlapping.count({node, other}) != 0;
+      from.push_back(absl::StrCat(overlaps ? " ~ " : " < ", names[other]));
+    }
     std::sort(from.begin(), from.end());
     std::string line = name;
-    for (const std::string& other : from) absl::StrAppend(&line, " < ", other);
+    for (const std::string& other : from) line += other;
     lines.push_back(line);
   }
   std::sort(lines.begin(), lines.end());
@@ -111,7 +121,7 @@ PipelineOptions OrbOfThreeLevels() {
 
 std::vector<std::string> CaptureAndDescribe(const GraphKind& kind,
                                             const PipelineOptions& options = OrbOfThreeLevels(),
-                                            int track_levels = 0) {
+                                            int track_levels = 0, bool overlaps_kernels = false) {
   GpuPlan::Limits limits;
   limits.devices = {0};
   limits.budgets = {nullptr};
@@ -135,7 +145,8 @@ std::vector<std::string> CaptureAndDescribe(const GraphKind& kind,
     events.push_back(*Event::Create(Event::Timing::kOn));
     end = events.back().get();
   }
-  const DeviceTables tables;
+  DeviceTables tables;
+  tables.overlaps_kernels = overlaps_kernels;
   EXPECT_EQ(cudaStreamBeginCapture(main->get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
   EXPECT_TRUE(
       (*plan)->steps().Enqueue((*plan)->ContextFor(kind, 0, tables, arena->data()), branches).ok());
@@ -160,6 +171,33 @@ TEST_F(GpuStagesTest, LaunchesOfOrb) {
                 "memset 1",
             }));
 }
+
+#if CUDART_VERSION >= 13000
+// Those of a frame that is alone. Larger batches and timed ones have the graphs of a device without
+// overlap.
+TEST_F(GpuStagesTest, KernelsOfALonelyFrameOverlap) {
+  cudaDeviceProp device;
+  ASSERT_EQ(cudaGetDeviceProperties(&device, 0), cudaSuccess);
+  if (*KernelArchitecture(device.major, device.minor) < 90) GTEST_SKIP() << "no overlap before 9.0";
+  const PipelineOptions orb = OrbOfThreeLevels();
+  EXPECT_EQ(CaptureAndDescribe({0}, orb, 0, true),
+            (std::vector<std::string>{
+                "DescribeKernel 1 ~ RankKernel 1",
+                "FastCornersKernel 1 < memset 1",
+                "FastCornersKernel 2 < ResizeKernel 2 < memset 1",
+                "RankKernel 1 ~ SurvivorsKernel 1",
+                "ResizeKernel 1",
+                "ResizeKernel 2 ~ ResizeKernel 1",
+                "SurvivorsKernel 1 < FastCornersKernel 1 < FastCornersKernel 2",
+                "memset 1",
+            }));
+  GraphKind timed = {0};
+  timed.timed = true;
+  for (const GraphKind& kind : {GraphKind{1}, timed}) {
+    EXPECT_EQ(CaptureAndDescribe(kind, orb, 0, true), CaptureAndDescribe(kind));
+  }
+}
+#endif
 
 // Corners go straight to their cells, and one block ranks the few that are wanted and writes their
 // records.

@@ -26,6 +26,7 @@
 #include "features/host_device.h"
 #include "features/pipeline/reach.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 #include "gpu/runtime/warp.cuh"
 #include "gpu/steps/describe/feature_records.cuh"
 #include "gpu/steps/describe/orientation.cuh"
@@ -232,6 +233,7 @@ __device__ uint32_t DescriptorByte(const uint8_t* __restrict__ smooth, float ang
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
     const __grid_constant__ DescribeParams params) {
   __shared__ WarpMemory memory[kWarpsPerBlock];
+  AwaitKernelBefore();
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode == FrameMode::kIdle) return;
@@ -287,8 +289,8 @@ absl::Status LaunchDescribe(const DescribeParams& params, cudaStream_t stream) {
   // Frames of a large batch get at least half a block per multiprocessor.
   const int blocks = Max(4 * params.multiprocessors / frames, DivUp(params.multiprocessors, 2));
   const dim3 grid(blocks, frames);
-  DescribeKernel<<<grid, kWarpsPerBlock * kWarpLanes, 0, stream>>>(params);
-  return CheckLaunch("DescribeKernel");
+  return LaunchKernel(DescribeKernel, "DescribeKernel", grid, kWarpsPerBlock * kWarpLanes,
+                      params.overlaps, params, stream);
 }
 
 StageSet RBrief256Step::stages() const {
@@ -303,7 +305,8 @@ DescribeParams RBrief256Step::ParamsFor(const StepContext& context) const {
           levels_,
           context.tables->multiprocessors,
           orientation_,
-          arc_length_};
+          arc_length_,
+          context.follows};
 }
 
 absl::Status RBrief256Step::Enqueue(const StepContext& context, cudaStream_t stream) const {

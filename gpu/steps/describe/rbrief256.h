@@ -25,6 +25,7 @@ struct DescribeParams {
   int32_t multiprocessors;
   Orientation orientation;  // of detected features
   int32_t arc_length;       // of FAST, 9..12; kArcMiddle only
+  bool overlaps = false;    // it may begin while the kernel before it ends
 };
 
 // Angle, smoothing and descriptor of every ranked or given keypoint: records, descriptors and the

@@ -28,6 +28,7 @@
 #include "features/host_device.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 #include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
@@ -211,6 +212,8 @@ __device__ void RankSortedRuns(const RankParams& params, const FrameParams& fram
 template <RankSource kSource>
 __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ RankParams params) {
   alignas(16) __shared__ uint64_t chunk[kChunkKeys];
+  BeginNextKernel();
+  AwaitKernelBefore();
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   FrameCounters& counters = params.frames.counters[frame_index];
@@ -411,8 +414,8 @@ absl::Status LaunchRank(const RankParams& params, cudaStream_t stream) {
     case RankSource::kChosen:
       return LaunchRankOfKeys<RankSource::kChosen>(params, grid, stream);
   }
-  RankKernel<RankSource::kSurvivors><<<grid, kThreads, 0, stream>>>(params);
-  return CheckLaunch("RankKernel");
+  return LaunchKernel(RankKernel<RankSource::kSurvivors>, "RankKernel", grid, kThreads,
+                      params.overlaps, params, stream);
 }
 
 RankStep::RankStep(const CompiledPipeline& pipeline, const std::optional<KeyListBuffers>& keys)
@@ -427,7 +430,8 @@ RankParams RankStep::ParamsFor(const StepContext& context) const {
           source_,
           levels_,
           context.tables->multiprocessors,
-          all_levels_};
+          all_levels_,
+          context.follows};
 }
 
 absl::Status RankStep::Enqueue(const StepContext& context, cudaStream_t stream) const {

@@ -36,7 +36,8 @@ struct RankParams {
   RankSource source;
   int32_t levels;
   int32_t multiprocessors;
-  bool all_levels;  // the second cut is one for all levels (FrameParams::second_cut[0])
+  bool all_levels;        // the second cut is one for all levels (FrameParams::second_cut[0])
+  bool overlaps = false;  // kSurvivors: it may begin while the kernel before it ends
 };
 
 // Brings the keys of every (frame, level) into rank order and counts those that are kept. Frames

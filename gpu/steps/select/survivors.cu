@@ -22,6 +22,7 @@
 #include "features/algo/order.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 #include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
@@ -122,6 +123,7 @@ __device__ algo::GradientSums SumGradientRow(const uint8_t* __restrict__ centre,
 
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
     const __grid_constant__ SurvivorParams params) {
+  BeginNextKernel();
   const LevelImages& images = params.images;
   const FastCornerLists& all_corners = params.corners;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
