@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""Photographs of 1 to 67 megapixels on servers with little memory, and small frames beside them.
+
+Starts a server in a memory cgroup of each size (root; version 1 or 2) and asks it for one photograph of each size. Those that it
+answers fit. Callers then send the sizes that fit, each caller one call at a time, while one client sends 640x480 frames, ten a
+second. Prints a line for each cgroup and number of callers; the exit code is 1 if a photograph that fits was refused, the server
+was killed, or a small frame failed or took over 500 ms.
+
+  python bench/photo_memory.py --image PHOTO.jpg [--build build] [--mebibytes 256 512 1024 2048 4096] [--callers 1 2 8 32]
+      [--seconds 10] [--json FILE]
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import cv2
+import grpc
+
+SIZES = ((1224, 816), (2448, 1632), (3264, 2448), (5312, 2988), (7040, 4694), (8192, 8192))
+SMALL = (640, 480)
+SMALL_LIMIT_S = 0.5
+CALL_LIMIT_S = 120
+JPEG, GREY8 = 1, 2
+
+
+def varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes(out) + bytes([number])
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def block(field, data):
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def requests_of(path):
+    """By size, the request of a JPEG file; and that of a small grey frame."""
+    photo = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    large = {}
+    for size in SIZES:
+        scaled = cv2.resize(photo, size, interpolation=cv2.INTER_CUBIC)
+        large[size] = block(15, number(1, JPEG) + block(15, cv2.imencode(".jpg", scaled)[1].tobytes()))
+    pixels = cv2.resize(photo, SMALL, interpolation=cv2.INTER_AREA).tobytes()
+    frame = number(1, GREY8) + number(2, SMALL[0]) + number(3, SMALL[1]) + block(15, pixels)
+    return large, block(15, frame)
+
+
+class Cgroup:
+    """Of this many bytes of memory. Removed at the end."""
+
+    def __init__(self, limit):
+        root = pathlib.Path("/sys/fs/cgroup")
+        self.is_v1 = (root / "memory").is_dir()
+        self.path = (root / "memory" if self.is_v1 else root) / f"orbserve-bench-{os.getpid()}"
+        self.path.mkdir()
+        (self.path / ("memory.limit_in_bytes" if self.is_v1 else "memory.max")).write_text(str(limit))
+
+    def enter(self):
+        (self.path / "cgroup.procs").write_text(str(os.getpid()))
+
+    def peak(self):
+        return int((self.path / ("memory.max_usage_in_bytes" if self.is_v1 else "memory.peak")).read_text())
+
+    def remove(self):
+        self.path.rmdir()
+
+
+class Server:
+    def __init__(self, build, limit):
+        self.cgroup = Cgroup(limit)
+        self.address = f"unix:/tmp/orbserve-bench-{os.getpid()}.sock"
+        command = [build / "bin" / "orbserve-server", "--backend", "cpu", "--listen", self.address, "--http-listen", ""]
+        self.process = subprocess.Popen([*command, "--log-level", "error"], preexec_fn=self.cgroup.enter)
+        with self.channel() as channel:
+            grpc.channel_ready_future(channel).result(timeout=30)
+
+    def channel(self):
+        return grpc.insecure_channel(self.address, options=[
+            ("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1),
+            ("grpc.use_local_subchannel_pool", 1)])  # fmt: skip
+
+    def stop(self):
+        """The most memory of its cgroup in bytes, and whether it ended as it should."""
+        was_alive = self.process.poll() is None
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait()
+        peak = self.cgroup.peak()
+        self.cgroup.remove()
+        return peak, was_alive and code == 0
+
+
+def call(channel, request, client, timeout):
+    """Nothing, or what is wrong."""
+    extract = channel.unary_unary("/orbserve.v1.Features/Extract")
+    try:
+        extract(request, timeout=timeout, metadata=[("x-client-id", client)])
+        return None
+    except grpc.RpcError as error:
+        return f"{error.code().name}: {error.details()}"
+
+
+def run(server, large, small, callers, seconds):
+    end = time.monotonic() + seconds
+    lock = threading.Lock()
+    done, refused, small_s, small_failed = collections.Counter(), collections.Counter(), [], collections.Counter()
+
+    def send_photographs(caller):
+        with server.channel() as channel:
+            turn = caller
+            while time.monotonic() < end:
+                size = list(large)[turn % len(large)]
+                turn += 1
+                error = call(channel, large[size], f"caller {caller}", CALL_LIMIT_S)
+                with lock:
+                    (done if error is None else refused)[size if error is None else f"{size[0]}x{size[1]}: {error}"] += 1
+
+    threads = [threading.Thread(target=send_photographs, args=(i,)) for i in range(callers)]
+    for thread in threads:
+        thread.start()
+    with server.channel() as channel:
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            error = call(channel, small, "small", 5)
+            small_s.append(time.monotonic() - begin)
+            if error is not None:
+                small_failed[error] += 1
+            time.sleep(max(0.0, begin + 0.1 - time.monotonic()))
+    for thread in threads:
+        thread.join()
+    pixels = sum(size[0] * size[1] * count for size, count in done.items())
+    small_s.sort()
+    return {"answered": sum(done.values()), "refused": sum(refused.values()), "refusals": dict(refused),
+            "megapixels_per_s": pixels / 1e6 / (time.monotonic() - end + seconds), "small": len(small_s),
+            "small_failed": dict(small_failed), "small_median_ms": 1e3 * small_s[len(small_s) // 2],
+            "small_max_ms": 1e3 * small_s[-1]}  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--image", type=pathlib.Path, required=True)
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    parser.add_argument("--mebibytes", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
+    parser.add_argument("--callers", type=int, nargs="+", default=[1, 2, 8, 32])
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    large, small = requests_of(options.image)
+    results, failed = [], False
+    for mebibytes in options.mebibytes:
+        fits, reasons = {}, {}
+        for size, request in large.items():
+            # A server of its own, so that nothing that is kept of another size is in the way.
+            server = Server(options.build, mebibytes << 20)
+            with server.channel() as channel:
+                error = call(channel, request, "first", CALL_LIMIT_S)
+            peak, is_well = server.stop()
+            failed |= not is_well
+            if error is None:
+                fits[size] = request
+            else:
+                reasons[f"{size[0]}x{size[1]}"] = error
+        most = max((w * h for w, h in fits), default=0) / 1e6
+        print(f"{mebibytes} MiB: up to {most:.1f} megapixels fit", *(f"  {k}: {v}" for k, v in reasons.items()), sep="\n")
+        for callers in options.callers if fits else ():
+            server = Server(options.build, mebibytes << 20)
+            result = run(server, fits, small, callers, options.seconds)
+            peak, is_well = server.stop()
+            result |= {"mebibytes": mebibytes, "callers": callers, "peak_mebibytes": peak >> 20, "ended_well": is_well}
+            results.append(result)
+            is_late = result["small_max_ms"] > 1e3 * SMALL_LIMIT_S
+            failed |= bool(result["refused"] or result["small_failed"] or is_late or not is_well)
+            print(f"  {callers:3} callers: {result['answered']:5} answered, {result['refused']:4} refused, "
+                  f"{result['megapixels_per_s']:6.1f} Mpx/s, peak {peak >> 20:5} MiB; small: {result['small']} of "
+                  f"{result['small_median_ms']:.0f} ms, at most {result['small_max_ms']:.0f} ms, "
+                  f"{sum(result['small_failed'].values())} failed", flush=True)  # fmt: skip
+            for text in result["refusals"]:
+                print(f"      {text}")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
