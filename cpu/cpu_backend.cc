@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <fstream>
 #include <limits>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +31,7 @@
 #include "cpu/run/frame_run.h"
 #include "cpu/run/large_frames.h"
 #include "cpu/run/worker_limit.h"
+#include "cpu/run/workspace_queue.h"
 #include "cpu/tracking/follow_points.h"
 #include "cpu/tracking/frame_pyramid.h"
 #include "features/errors.h"
@@ -124,9 +127,12 @@ struct BatchProgress {
 // A batch has its memory before it takes anything: where there is none, std::bad_alloc leaves the
 // caller with what it had.
 struct FrameBatch {
-  explicit FrameBatch(size_t items) : progress(items) { answer.frames.resize(items); }
+  explicit FrameBatch(size_t items) : workspaces(items), progress(items) {
+    answer.frames.resize(items);
+  }
   std::shared_ptr<FeaturePlan> plan;
   std::vector<FrameJob> jobs;
+  std::vector<std::shared_ptr<Workspace>> workspaces;  // of frames that have waited for theirs
   FrameBatchDone done;
   FrameBatchAnswer answer;
   BatchProgress progress;
@@ -167,7 +173,7 @@ absl::Status Guarded(const Work& work) {
 class CpuBackend final : public FeatureBackend {
  public:
   CpuBackend(const Implementation& implementation, bool reference, int threads,
-             int64_t input_budget_bytes, int64_t plan_budget_bytes)
+             int64_t input_budget_bytes, int64_t workspace_budget_bytes)
       : implementation_(implementation),
         reference_(reference),
         threads_(threads),
@@ -177,7 +183,10 @@ class CpuBackend final : public FeatureBackend {
         large_frames_(threads),
         inputs_(std::make_shared<InputPool>(input_budget_bytes)),
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)),
-        plan_memory_(std::make_shared<MemoryCount>(nullptr, plan_budget_bytes)),
+        plan_memory_(std::make_shared<MemoryCount>()),
+        workspace_memory_(std::make_shared<MemoryCount>(plan_memory_, workspace_budget_bytes)),
+        // The rest is for small frames beside the largest one.
+        max_frame_bytes_(workspace_budget_bytes - workspace_budget_bytes / 16),
         state_memory_(std::make_shared<MemoryCount>()) {}
 
   ~CpuBackend() override {
@@ -206,18 +215,29 @@ class CpuBackend final : public FeatureBackend {
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     try {
-      ORBSERVE_ASSIGN_OR_RETURN(
-          std::shared_ptr<CpuPlan> plan,
-          CpuPlan::Create(spec, implementation_.target, threads_, plan_memory_, state_memory_));
-      absl::MutexLock lock(&mutex_);
-      plans_.erase(std::remove_if(plans_.begin(), plans_.end(),
-                                  [](const auto& known) { return known.expired(); }),
-                   plans_.end());
-      plans_.push_back(plan);
+      const auto make = [&] {
+        return CpuPlan::Create(spec, implementation_.target, threads_,
+                               {plan_memory_, workspace_memory_, state_memory_, max_frame_bytes_});
+      };
+      absl::StatusOr<std::shared_ptr<CpuPlan>> made = make();
+      if (!made.ok() && ReasonOf(made.status()) == ErrorReason::kOutOfMemory) {
+        workspaces_.FreeSpare();
+        made = make();
+      }
+      ORBSERVE_RETURN_IF_ERROR(made.status());
+      std::shared_ptr<CpuPlan> plan = *std::move(made);
+      workspaces_.Add(plan);
       return std::shared_ptr<FeaturePlan>(std::move(plan));
     } catch (const std::bad_alloc&) {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for the tables of the plan");
     }
+  }
+
+  int64_t MaxFramePixels(int64_t most) const override {
+    for (const Preset& preset : Presets()) {
+      if (preset.available) most = MaxPixelsOf(preset.pipeline, most);
+    }
+    return most;
   }
 
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
@@ -232,14 +252,7 @@ class CpuBackend final : public FeatureBackend {
   void FreeIdle() override {
     inputs_->FreeIdle();
     results_->FreeIdle();
-    std::vector<std::weak_ptr<CpuPlan>> plans;
-    {
-      absl::MutexLock lock(&mutex_);
-      plans = plans_;
-    }
-    for (const std::weak_ptr<CpuPlan>& known : plans) {
-      if (const std::shared_ptr<CpuPlan> plan = known.lock()) plan->FreeIdle();
-    }
+    workspaces_.FreeIdle();
   }
 
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
@@ -251,13 +264,7 @@ class CpuBackend final : public FeatureBackend {
     batch->plan = std::move(plan);
     Begin(batch, std::move(jobs), std::move(done));
     for (size_t i = 0; i < count; ++i) {
-      Start(batch, batch->answer.frames[i], [&] {
-        if (is_large) {
-          large_frames_.Submit([this, batch, i] { RunFrame(batch, i); });
-        } else {
-          EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
-        }
-      });
+      Start(batch, batch->answer.frames[i], [&] { EnqueueFrame(batch, i, is_large); });
     }
   }
 
@@ -322,6 +329,21 @@ class CpuBackend final : public FeatureBackend {
   }
 
  private:
+  int64_t MaxPixelsOf(const PipelineOptions& pipeline, int64_t most) const {
+    // Images that are not square need a little more.
+    const double allowed = 0.98 * static_cast<double>(max_frame_bytes_);
+    while (true) {
+      const int side_px = static_cast<int>(std::sqrt(static_cast<double>(most)));
+      const absl::StatusOr<size_t> needed =
+          CpuPlan::FrameBytesOf({side_px, side_px, pipeline}, implementation_.target, threads_);
+      // Of an image that is too small for the pipeline there is no workspace.
+      if (!needed.ok() || static_cast<double>(*needed) <= allowed) return most;
+      // Workspace for a pixel grows slightly where there are fewer.
+      const double part = 0.99 * allowed / static_cast<double>(*needed);
+      most = static_cast<int64_t>(part * static_cast<double>(most));
+    }
+  }
+
   static bool IsLarge(const MatchJob& job) {
     return job.query != nullptr && job.train != nullptr && job.pair_count() > kLargeMatchPairs;
   }
@@ -372,34 +394,81 @@ class CpuBackend final : public FeatureBackend {
     });
   }
 
-  void RunFrame(FrameBatch* batch, size_t index) {
-    batch->progress.Start();
-    const FrameJob& job = batch->jobs[index];
-    FrameAnswer& answer = batch->answer.frames[index];
-    if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
-      answer.status = MakeError(ErrorReason::kCancelled, "cancelled before it was computed");
+  // Computes a frame of the batch. Throws std::bad_alloc where there is no memory for that.
+  void EnqueueFrame(FrameBatch* batch, size_t index, bool is_large) {
+    if (is_large) {
+      large_frames_.Submit([this, batch, index] { RunFrame(batch, index); });
     } else {
-      answer.status = Guarded([&] { return ComputeFrame(*batch, job, &answer); });
-      int64_t thread_ns = 0;
-      for (const StageTime& time : answer.stages.entries()) thread_ns += time.duration_ns;
-      batch->progress.thread_ns.fetch_add(thread_ns, std::memory_order_relaxed);
+      EnqueueUrgent([this, batch, index] { RunFrame(batch, index); });
     }
+  }
+
+  // The frame has waited for its workspace.
+  void ResumeFrame(FrameBatch* batch, size_t index, bool is_large,
+                   WorkspaceQueue::WorkspaceOr workspace) {
+    absl::Status status = workspace.status();
+    if (status.ok()) {
+      batch->workspaces[index] = *std::move(workspace);
+      status = Guarded([&] {
+        EnqueueFrame(batch, index, is_large);
+        return absl::OkStatus();
+      });
+      if (status.ok()) return;
+      batch->workspaces[index].reset();
+      workspaces_.End();
+    }
+    batch->progress.Start();
+    batch->answer.frames[index].status = status;
     if (batch->progress.End()) Finish(batch);
   }
 
-  absl::Status ComputeFrame(const FrameBatch& batch, const FrameJob& job, FrameAnswer* answer) {
-    const auto* const plan = dynamic_cast<const CpuPlan*>(batch.plan.get());
-    if (plan == nullptr || job.input == nullptr) {
-      return MakeError(ErrorReason::kInternal,
-                       "a batch without a plan of this backend or an input");
+  void RunFrame(FrameBatch* batch, size_t index) {
+    const FrameJob& job = batch->jobs[index];
+    FrameAnswer& answer = batch->answer.frames[index];
+    std::shared_ptr<Workspace> workspace = std::move(batch->workspaces[index]);
+    bool waits = false;
+    absl::Status status = Guarded([&]() -> absl::Status {
+      if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
+        return MakeError(ErrorReason::kCancelled, "cancelled before it was computed");
+      }
+      const auto* const plan = dynamic_cast<const CpuPlan*>(batch->plan.get());
+      if (plan == nullptr || job.input == nullptr) {
+        return MakeError(ErrorReason::kInternal,
+                         "a batch without a plan of this backend or an input");
+      }
+      if (workspace == nullptr) {
+        // Given keypoints are described whatever the mask is.
+        const bool has_mask = !job.input->mask.empty() && job.given_keypoints == nullptr;
+        ORBSERVE_ASSIGN_OR_RETURN(
+            workspace,
+            workspaces_.Ask(*plan, has_mask,
+                            [this, batch, index, is_large = plan->is_large()](auto found) {
+                              ResumeFrame(batch, index, is_large, std::move(found));
+                            }));
+        waits = workspace == nullptr;
+        if (waits) return absl::OkStatus();
+      }
+      batch->progress.Start();
+      return ComputeFrame(*plan, job, *workspace, &answer);
+    });
+    if (waits) return;  // the frame may have ended, and its batch with it
+    if (workspace != nullptr) {
+      workspace.reset();
+      workspaces_.End();
     }
-    const std::shared_ptr<Workspace> workspace = plan->LeaseWorkspace();
-    if (workspace == nullptr) {
-      return MakeError(ErrorReason::kOutOfMemory, "no memory for the workspace of a frame");
-    }
+    batch->progress.Start();
+    answer.status = std::move(status);
+    int64_t thread_ns = 0;
+    for (const StageTime& time : answer.stages.entries()) thread_ns += time.duration_ns;
+    batch->progress.thread_ns.fetch_add(thread_ns, std::memory_order_relaxed);
+    if (batch->progress.End()) Finish(batch);
+  }
+
+  absl::Status ComputeFrame(const CpuPlan& plan, const FrameJob& job, Workspace& workspace,
+                            FrameAnswer* answer) {
     std::shared_ptr<KeptPyramid> kept;
-    if (job.keep_state == KeepState::kPyramid && plan->spec().track_levels > 0) {
-      kept = plan->LeasePyramid();
+    if (job.keep_state == KeepState::kPyramid && plan.spec().track_levels > 0) {
+      kept = plan.LeasePyramid();
       if (kept == nullptr) {
         return MakeError(ErrorReason::kOutOfMemory, "no memory for the pyramid of a frame");
       }
@@ -408,7 +477,7 @@ class CpuBackend final : public FeatureBackend {
     std::shared_ptr<FrameResult> result =
         results_->Lease([this] { return std::make_unique<FrameResult>(state_memory_); });
     ORBSERVE_RETURN_IF_ERROR(
-        FrameRun(*plan, *workspace, job, kept != nullptr ? &kept->pyramid : nullptr)
+        FrameRun(plan, workspace, job, kept != nullptr ? &kept->pyramid : nullptr)
             .Run(&result->features, &answer->stages));
     result->CountBytes();
     answer->features = std::shared_ptr<const Features>(result, &result->features);
@@ -512,16 +581,18 @@ class CpuBackend final : public FeatureBackend {
   const bool reference_;
   const int threads_;
   const WorkerLimit worker_limit_;
+  WorkspaceQueue workspaces_;
   tbb::task_arena arena_;
   LargeMatches large_matches_;
   LargeFrames large_frames_;
   const std::shared_ptr<InputPool> inputs_;
   const std::shared_ptr<RecyclingPool<FrameResult>> results_;
-  const std::shared_ptr<MemoryCount> plan_memory_;   // of plans that live
+  const std::shared_ptr<MemoryCount> plan_memory_;       // of plans that live
+  const std::shared_ptr<MemoryCount> workspace_memory_;  // of it, their workspaces
+  const int64_t max_frame_bytes_;
   const std::shared_ptr<MemoryCount> state_memory_;  // of answers, held by callers or idle
   absl::Mutex mutex_;
   int64_t batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<std::weak_ptr<CpuPlan>> plans_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -537,18 +608,19 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateCpuBackend(const CpuBacken
         ErrorReason::kBadOptions,
         absl::StrCat("input_budget_bytes must not be negative; got ", options.input_budget_bytes));
   }
-  if (options.plan_budget_bytes < 0) {
-    return MakeError(
-        ErrorReason::kBadOptions,
-        absl::StrCat("plan_budget_bytes must not be negative; got ", options.plan_budget_bytes));
+  if (options.workspace_budget_bytes < 0) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("workspace_budget_bytes must not be negative; got ",
+                                  options.workspace_budget_bytes));
   }
   ORBSERVE_ASSIGN_OR_RETURN(const Implementation implementation, ChooseImplementation(options));
   const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
   const int64_t budget = InputBudgetBytes(options.input_budget_bytes);
-  const int64_t plan_budget = options.plan_budget_bytes == 0 ? std::numeric_limits<int64_t>::max()
-                                                             : options.plan_budget_bytes;
+  const int64_t workspace_budget = options.workspace_budget_bytes == 0
+                                       ? std::numeric_limits<int64_t>::max()
+                                       : options.workspace_budget_bytes;
   return std::make_unique<CpuBackend>(implementation, options.reference, threads, budget,
-                                      plan_budget);
+                                      workspace_budget);
 }
 
 }  // namespace orbserve::cpu

@@ -21,8 +21,9 @@ struct CpuBackendOptions {
   absl::string_view simd_target;
   // Most bytes that leased input slots may hold; 0 = a quarter of this machine's memory.
   int64_t input_budget_bytes = 0;
-  // Most bytes that plans and the workspaces of their frames may hold; 0 = no limit.
-  int64_t plan_budget_bytes = 0;
+  // Most bytes that the workspaces of frames may hold; 0 = no limit. A frame waits for those of
+  // others; one that needs more than fifteen sixteenths is TOO_LARGE.
+  int64_t workspace_budget_bytes = 0;
 };
 
 // INVALID_ARGUMENT when an option is out of range or this processor lacks `simd_target`.

@@ -4,6 +4,7 @@
 #include "cpu/plan.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,33 +25,40 @@ constexpr double kLargeFrameNs = 4e6;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(
-    const PlanSpec& spec, const KernelTarget& target, int threads,
-    std::shared_ptr<MemoryCount> memory, std::shared_ptr<MemoryCount> state_memory) {
+absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(const PlanSpec& spec,
+                                                         const KernelTarget& target, int threads,
+                                                         PlanMemory memory) {
   ORBSERVE_ASSIGN_OR_RETURN(CompiledPipeline pipeline, CompilePipeline(spec));
-  std::shared_ptr<CpuPlan> plan(new CpuPlan(std::move(pipeline), target, threads, std::move(memory),
-                                            std::move(state_memory)));
-  // The first workspace now, so that a size that does not fit is refused here and not in a batch.
-  if (!plan->memory_->Fits(plan->layout_.scratch_bytes() * static_cast<size_t>(threads)) ||
-      !plan->scratch_.Allocate(plan->layout_.scratch_bytes(), threads) ||
-      plan->LeaseWorkspace() == nullptr) {
-    return MakeError(ErrorReason::kOutOfMemory,
-                     absl::StrCat("no memory for the workspace of ", spec.width_px, " x ",
-                                  spec.height_px, ": ", plan->layout_.bytes(), " bytes a frame"));
+  std::shared_ptr<CpuPlan> plan(
+      new CpuPlan(std::move(pipeline), target, threads, std::move(memory)));
+  ORBSERVE_RETURN_IF_ERROR(plan->CheckFrameBytes(/*has_mask=*/false));
+  if (!plan->scratch_.Allocate(plan->layout_.scratch_bytes(), threads)) {
+    return MakeError(
+        ErrorReason::kOutOfMemory,
+        absl::StrCat("no memory for the scratch of ", spec.width_px, " x ", spec.height_px, ": ",
+                     plan->layout_.scratch_bytes(), " bytes a thread"));
   }
-  plan->own_bytes_.Set(plan->scratch_.size() + plan->TableBytes());
+  plan->table_bytes_ = plan->TableBytes();
+  plan->own_bytes_.Set(plan->scratch_.size() + plan->table_bytes_);
   return plan;
 }
 
+absl::StatusOr<size_t> CpuPlan::FrameBytesOf(const PlanSpec& spec, const KernelTarget& target,
+                                             int threads) {
+  ORBSERVE_ASSIGN_OR_RETURN(CompiledPipeline pipeline, CompilePipeline(spec));
+  return CpuPlan(std::move(pipeline), target, threads, {}).frame_bytes(/*has_mask=*/false);
+}
+
 CpuPlan::CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int threads,
-                 std::shared_ptr<MemoryCount> memory, std::shared_ptr<MemoryCount> state_memory)
+                 PlanMemory memory)
     : pipeline_(std::move(pipeline)),
       threads_(threads),
       is_large_(FrameWork(pipeline_.spec, FrameParameters()) >= kLargeFrameNs * threads),
-      memory_(std::make_shared<MemoryCount>(std::move(memory))),
-      state_memory_(std::move(state_memory)),
+      workspace_memory_(std::make_shared<MemoryCount>(std::move(memory.workspaces))),
+      state_memory_(std::move(memory.states)),
+      max_frame_bytes_(memory.max_frame_bytes),
       steps_(CompileSteps({pipeline_, target, threads})),
-      own_bytes_(memory_),
+      own_bytes_(std::move(memory.tables)),
       workspaces_(std::make_shared<RecyclingPool<Workspace>>()),
       pyramids_(std::make_shared<RecyclingPool<KeptPyramid>>(kMaxIdlePyramidBytes)) {
   lists_ = FrameLists::Declare(pipeline_, threads, &layout_);
@@ -69,15 +77,27 @@ size_t CpuPlan::TableBytes() const {
   return bytes;
 }
 
-std::shared_ptr<Workspace> CpuPlan::LeaseWorkspace() const {
-  return workspaces_->Lease([this]() -> std::unique_ptr<Workspace> {
-    if (!memory_->Fits(layout_.bytes())) return nullptr;
-    auto workspace = std::make_unique<Workspace>(ArenaSlots(threads_), memory_);
+absl::Status CpuPlan::CheckFrameBytes(bool has_mask) const {
+  const size_t needed = frame_bytes(has_mask);
+  if (needed <= static_cast<uint64_t>(max_frame_bytes_)) return absl::OkStatus();
+  return MakeError(
+      ErrorReason::kTooLarge,
+      absl::StrCat("a frame of ", spec().width_px, " x ", spec().height_px,
+                   has_mask ? " with a mask" : "", " needs ", needed,
+                   " bytes of workspace; this server has room for ", max_frame_bytes_));
+}
+
+std::shared_ptr<Workspace> CpuPlan::LeaseWorkspace(bool has_mask) const {
+  std::shared_ptr<Workspace> leased = workspaces_->Lease([&]() -> std::unique_ptr<Workspace> {
+    if (!workspace_memory_->Fits(frame_bytes(has_mask))) return nullptr;
+    auto workspace = std::make_unique<Workspace>(ArenaSlots(threads_), workspace_memory_);
     if (!workspace->memory.Allocate(std::max<size_t>(layout_.bytes(), 1))) return nullptr;
     layout_.WatchGaps(workspace->memory.data());
     workspace->CountBytes();
     return workspace;
   });
+  if (leased != nullptr && has_mask && !AddMaskMemory(leased.get())) return nullptr;
+  return leased;
 }
 
 std::shared_ptr<KeptPyramid> CpuPlan::LeasePyramid() const {
@@ -96,7 +116,7 @@ void CpuPlan::FreeIdle() {
 
 bool CpuPlan::AddMaskMemory(Workspace* workspace) const {
   if (workspace->mask_memory.size() > 0) return true;
-  if (!memory_->Fits(layout_.mask_bytes())) return false;
+  if (!workspace_memory_->Fits(layout_.mask_bytes())) return false;
   if (!workspace->mask_memory.Allocate(std::max<size_t>(layout_.mask_bytes(), 1))) return false;
   workspace->CountBytes();
   return true;

@@ -5,6 +5,8 @@
 #define ORBSERVE_CPU_PLAN_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -22,58 +24,78 @@
 
 namespace orbserve::cpu {
 
+// Where plans count what they hold.
+struct PlanMemory {
+  std::shared_ptr<MemoryCount> tables = std::make_shared<MemoryCount>();  // and scratch memory
+  std::shared_ptr<MemoryCount> workspaces = std::make_shared<MemoryCount>();
+  std::shared_ptr<MemoryCount> states = std::make_shared<MemoryCount>();  // their pyramids
+  // Largest workspace of a frame.
+  int64_t max_frame_bytes = std::numeric_limits<int64_t>::max();
+};
+
 // The compiled pipeline, its steps, and the memory that frames work in. Thread-safe: constant but
 // for its pool of workspaces.
 class CpuPlan final : public FeaturePlan {
  public:
-  // The plan counts what it holds in `memory`, and the pyramids that states keep in
-  // `state_memory`, too. INVALID_ARGUMENT for bad options or sizes,
-  // RESOURCE_EXHAUSTED when the workspace of a frame does not fit into memory.
+  // INVALID_ARGUMENT for bad options or sizes, and (TOO_LARGE) where a frame needs more than
+  // `memory.max_frame_bytes`; RESOURCE_EXHAUSTED when there is no memory for the plan's tables now.
+  // Workspaces are made when frames need them.
   static absl::StatusOr<std::shared_ptr<CpuPlan>> Create(const PlanSpec& spec,
                                                          const KernelTarget& target, int threads,
-                                                         std::shared_ptr<MemoryCount> memory,
-                                                         std::shared_ptr<MemoryCount> state_memory);
+                                                         PlanMemory memory);
+  // Workspace of a frame without a mask; of a plan that need not fit. INVALID_ARGUMENT as above.
+  static absl::StatusOr<size_t> FrameBytesOf(const PlanSpec& spec, const KernelTarget& target,
+                                             int threads);
 
   const PlanSpec& spec() const override { return pipeline_.spec; }
   int max_batch_frames() const override { return 64; }
   // Tables, scratch memory and all workspaces, with the pyramids of their masks.
-  size_t size_bytes() const override { return static_cast<size_t>(memory_->bytes()); }
+  size_t size_bytes() const override {
+    return scratch_.size() + table_bytes_ + static_cast<size_t>(workspace_memory_->bytes());
+  }
   bool is_large() const override { return is_large_; }
-  size_t frame_bytes() const override { return layout_.bytes(); }
+  size_t frame_bytes(bool has_mask) const override {
+    return layout_.bytes() + (has_mask ? layout_.mask_bytes() : 0);
+  }
+  // TOO_LARGE, with the bytes that are needed and allowed, where a frame never fits.
+  absl::Status CheckFrameBytes(bool has_mask) const;
 
   const CompiledPipeline& pipeline() const { return pipeline_; }
   const StepList& steps() const { return steps_; }
   int threads() const { return threads_; }
 
-  // Memory for one frame; null when there is none to be had.
-  std::shared_ptr<Workspace> LeaseWorkspace() const;
+  // Memory for one frame, which may have a mask; null when there is none to be had now.
+  std::shared_ptr<Workspace> LeaseWorkspace(bool has_mask) const;
+  // Frees the workspaces that no frame uses.
+  void FreeSpareWorkspaces() const { workspaces_->FreeAllIdle(); }
   // Memory for the pyramid that the state of a frame keeps; null when there is none to be had.
   std::shared_ptr<KeptPyramid> LeasePyramid() const;
   // Frees the memory that no frame has used since the last call.
   void FreeIdle();
-  // Gives `workspace` the memory that a frame with a mask needs. False when there is none to be
-  // had.
-  bool AddMaskMemory(Workspace* workspace) const;
   FrameContext ContextOf(Workspace& workspace, const FrameJob& job,
                          const FramePyramid* kept) const {
     return FrameContext(pipeline_, lists_, scratch_, threads_, workspace, job, kept);
   }
 
  private:
-  CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int threads,
-          std::shared_ptr<MemoryCount> memory, std::shared_ptr<MemoryCount> state_memory);
+  CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int threads, PlanMemory memory);
 
   size_t TableBytes() const;
+  // Gives `workspace` the memory that a frame with a mask needs. False when there is none to be
+  // had.
+  bool AddMaskMemory(Workspace* workspace) const;
 
   const CompiledPipeline pipeline_;
   const int threads_;
   const bool is_large_;
-  const std::shared_ptr<MemoryCount> memory_;
+  const std::shared_ptr<MemoryCount> workspace_memory_;  // of this plan
   const std::shared_ptr<MemoryCount> state_memory_;
+  const int64_t max_frame_bytes_;
   WorkspaceLayout layout_;
   StepList steps_;
   FrameLists lists_;
   ThreadScratch scratch_;
+  size_t table_bytes_ = 0;
   CountedBytes own_bytes_;  // of everything but the workspaces
   std::shared_ptr<RecyclingPool<Workspace>> workspaces_;
   std::shared_ptr<RecyclingPool<KeptPyramid>> pyramids_;

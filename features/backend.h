@@ -86,7 +86,10 @@ class FeaturePlan {
   virtual bool is_large() const { return false; }
   // Workspace that a frame needs while it is computed, on the host or on the device; 0 where all
   // plans share it.
-  virtual size_t frame_bytes() const { return 0; }
+  virtual size_t frame_bytes(bool has_mask) const {
+    static_cast<void>(has_mask);
+    return 0;
+  }
 
   // The rate says what its frames took, in relation to FrameWork(). It is kept here for who submits
   // the batches.
@@ -287,6 +290,9 @@ class FeatureBackend {
   // Compiles a plan: milliseconds, allocates. Not for the batch thread. INVALID_ARGUMENT for bad
   // options, RESOURCE_EXHAUSTED when its workspace does not fit.
   virtual absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) = 0;
+
+  // Returns how many pixels, `most` or fewer, a frame without a mask may have with any preset.
+  virtual int64_t MaxFramePixels(int64_t most) const { return most; }
 
   // A slot for a frame of this size. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) when the budget is used up.
   virtual absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,

@@ -140,6 +140,16 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
     ++period_;
   }
 
+  // Frees all idle objects.
+  void FreeAllIdle() {
+    std::vector<Idle> freed;  // after the lock
+    absl::MutexLock lock(&mutex_);
+    made_ -= idle_.size();
+    idle_bytes_ = 0;
+    freed.swap(idle_);
+    idle_.reserve(made_);
+  }
+
   // Objects that exist, idle or leased.
   size_t made() const {
     absl::MutexLock lock(&mutex_);

@@ -91,7 +91,7 @@ cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
   options.reference = config.backend().name() == "cpu-reference";
   options.input_budget_bytes = derived.input_bytes;
   // Plans that batches use may be others than those that the cache keeps.
-  options.plan_budget_bytes = 2 * derived.plan_bytes;
+  options.workspace_budget_bytes = 2 * derived.plan_bytes;
   return options;
 }
 

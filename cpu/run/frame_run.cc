@@ -150,9 +150,6 @@ absl::Status FrameRun::Run(Features* features, StageTimes* times) {
 }
 
 absl::Status FrameRun::Detect(Features* features) {
-  if (frame_.masked() && !plan_.AddMaskMemory(&workspace_)) {
-    return MakeError(ErrorReason::kOutOfMemory, "no memory for the pyramid of the mask");
-  }
   const int levels = plan_.pipeline().pyramid.detecting_levels;
   for (int l = 0; l < levels; ++l) {
     Workspace::Level& level = frame_.level(l);

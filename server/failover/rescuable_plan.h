@@ -32,7 +32,9 @@ class RescuablePlan final : public FeaturePlan {
   const PlanSpec& spec() const override { return spec_; }
   int max_batch_frames() const override { return max_batch_frames_; }
   bool is_large() const override { return is_large_; }
-  size_t frame_bytes() const override { return frame_bytes_; }
+  size_t frame_bytes(bool has_mask) const override {
+    return has_mask ? masked_frame_bytes_ : frame_bytes_;
+  }
   // Bytes of the primary's plan until the loss, and of the fallback's plan when there is one. What
   // a lost device holds cannot be freed and is not counted.
   size_t size_bytes() const override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -48,6 +50,7 @@ class RescuablePlan final : public FeaturePlan {
   const int max_batch_frames_;
   const bool is_large_;
   const size_t frame_bytes_;
+  const size_t masked_frame_bytes_;
   const std::shared_ptr<const std::atomic<bool>> lost_;
   std::shared_ptr<FeaturePlan> primary_;
   mutable absl::Mutex mutex_;

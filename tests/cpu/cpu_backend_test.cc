@@ -499,10 +499,92 @@ TEST(CpuMemoryTest, AlwaysNamesTheSameKinds) {
   EXPECT_THAT(kinds, ElementsAre("plans", "states", "inputs"));
 }
 
+// Computes `frames` equal frames in one batch; the status of the first that fails.
+absl::Status ComputeOn(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
+                       int frames = 1) {
+  const TestImage image = SceneImage(plan->spec().width_px, plan->spec().height_px, 26);
+  std::vector<FrameJob> jobs;
+  for (int i = 0; i < frames; ++i) jobs.push_back(*MakeJob(backend, {.image = image.view()}));
+  for (const FrameAnswer& answer : RunBatch(backend, plan, std::move(jobs)).frames) {
+    if (!answer.status.ok()) return answer.status;
+  }
+  return absl::OkStatus();
+}
+
+TEST(CpuMemoryTest, IdleWorkspacesMakeRoomForThoseOfOtherPlans) {
+  const auto unlimited = Backend({.threads = 1});
+  const size_t small_bytes = (*unlimited->MakePlan({200, 200, {}}))->frame_bytes(false);
+  const size_t large_bytes = (*unlimited->MakePlan({400, 400, {}}))->frame_bytes(false);
+  const auto backend =
+      Backend({.threads = 1,
+               .workspace_budget_bytes = static_cast<int64_t>(large_bytes + small_bytes / 2)});
+  const auto small = backend->MakePlan({200, 200, {}});
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_TRUE(ComputeOn(*backend, *small).ok());
+  const auto large = backend->MakePlan({400, 400, {}});
+  ASSERT_TRUE(large.ok()) << large.status();
+  for (int round = 0; round < 3; ++round) {
+    for (const auto& plan : {*large, *small}) {
+      const absl::Status status = ComputeOn(*backend, plan);
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+}
+
+TEST(CpuMemoryTest, FramesWaitForTheWorkspacesOfOthers) {
+  const auto bytes = (*Backend({.threads = 4})->MakePlan({400, 400, {}}))->frame_bytes(false);
+  const auto backend =
+      Backend({.threads = 4, .workspace_budget_bytes = static_cast<int64_t>(bytes / 2 * 3)});
+  const auto plan = backend->MakePlan({400, 400, {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const absl::Status status = ComputeOn(*backend, *plan, (*plan)->max_batch_frames());
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(CpuMemoryTest, AMaskThatNeverFitsIsRefusedAlone) {
+  const auto bytes = (*Backend({.threads = 1})->MakePlan({400, 400, {}}))->frame_bytes(false);
+  const auto backend =
+      Backend({.threads = 1, .workspace_budget_bytes = static_cast<int64_t>(bytes) / 15 * 16 + 16});
+  const auto plan = backend->MakePlan({400, 400, {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const TestImage image = SceneImage(400, 400, 26);
+  const TestImage mask = RandomMask(400, 400, 27);
+  std::vector<FrameJob> jobs;
+  jobs.push_back(*MakeJob(*backend, {.image = image.view(), .mask = mask.view()}));
+  jobs.push_back(*MakeJob(*backend, {.image = image.view()}));
+  const auto answer = RunBatch(*backend, *plan, std::move(jobs));
+  EXPECT_EQ(ReasonOf(answer.frames[0].status), ErrorReason::kTooLarge);
+  EXPECT_TRUE(answer.frames[1].status.ok()) << answer.frames[1].status;
+}
+
+TEST(CpuMemoryTest, FramesOfTheMostPixelsFitWithAllPresets) {
+  const auto unlimited = Backend({.threads = 2});
+  constexpr int64_t kAny = int64_t{1} << 26;
+  EXPECT_EQ(unlimited->MaxFramePixels(kAny), kAny);
+  const auto backend = Backend({.threads = 2, .workspace_budget_bytes = 40 << 20});
+  const int64_t most = backend->MaxFramePixels(kAny);
+  EXPECT_EQ(backend->MaxFramePixels(most / 2), most / 2);
+  const auto fits = [&](int64_t pixels, double width_by_height) {
+    for (const Preset& preset : Presets()) {
+      if (!preset.available) continue;
+      const int height_px =
+          static_cast<int>(std::sqrt(static_cast<double>(pixels) / width_by_height));
+      const int width_px = static_cast<int>(pixels / height_px);
+      if (!backend->MakePlan({width_px, height_px, preset.pipeline}).ok()) return false;
+    }
+    return true;
+  };
+  for (const double shape : {0.5, 0.75, 1.0, 4.0 / 3, 16.0 / 9, 3.0}) {
+    EXPECT_TRUE(fits(most, shape)) << shape;
+    EXPECT_FALSE(fits(most / 10 * 11, shape)) << shape;
+  }
+}
+
 TEST(CpuMemoryTest, PlansCountWhatTheyHoldUntilTheyAreFreed) {
   const auto backend = Backend();
   auto small = *backend->MakePlan({200, 200, {}});
   auto large = *backend->MakePlan({400, 400, {}});
+  for (const auto& plan : {small, large}) EXPECT_TRUE(ComputeOn(*backend, plan).ok());
   // Levels, smoothed levels and lists take several times the pixels.
   EXPECT_GT(small->size_bytes(), size_t{3 * 200 * 200});
   EXPECT_GT(large->size_bytes(), 3 * small->size_bytes());

@@ -29,6 +29,7 @@ class ForwardingBackend : public FeatureBackend {
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     return inner_->MakePlan(spec);
   }
+  int64_t MaxFramePixels(int64_t most) const override { return inner_->MaxFramePixels(most); }
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
                                                         bool with_mask) override {
     return inner_->LeaseInput(width_px, height_px, with_mask);

@@ -127,9 +127,9 @@ void FrameIntake::OnPlan(InputPtr input, PlanCache::PlanOr plan) {
   // A JPEG may be a thousand times smaller than its pixels. It waits as it came until there is room
   // for them, for what the decoder takes, and for the memory in which the backend will compute
   // them.
-  const int64_t planes = input->mask.empty() ? 1 : 2;
-  input->kept_bytes_ = planes * header.width_px * header.height_px +
-                       static_cast<int64_t>(input->plan_->frame_bytes());
+  const bool has_mask = !input->mask.empty();
+  input->kept_bytes_ = int64_t{has_mask ? 2 : 1} * header.width_px * header.height_px +
+                       static_cast<int64_t>(input->plan_->frame_bytes(has_mask));
   input->memory_ = std::make_shared<TaskMemory>(input->kept_bytes_ + header.decoder_bytes);
   const TaskNeeds needs{.time = std::chrono::nanoseconds(std::llround(expected_ns)),
                         .memory = input->memory_};

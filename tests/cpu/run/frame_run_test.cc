@@ -45,11 +45,9 @@ TEST(FrameRunTest, NoStepBeginsForAFrameThatIsCancelled) {
   given->response = {1.0f, 2.0f};
   for (const int threads : {1, 4}) {
     for (const bool is_given : {false, true}) {
-      const auto plan =
-          CpuPlan::Create({320, 240, {}}, FastestTarget(), threads, std::make_shared<MemoryCount>(),
-                          std::make_shared<MemoryCount>());
+      const auto plan = CpuPlan::Create({320, 240, {}}, FastestTarget(), threads, /*memory=*/{});
       ASSERT_TRUE(plan.ok()) << plan.status();
-      const std::shared_ptr<Workspace> workspace = (*plan)->LeaseWorkspace();
+      const std::shared_ptr<Workspace> workspace = (*plan)->LeaseWorkspace(/*has_mask=*/false);
       ASSERT_NE(workspace, nullptr);
       FrameJob job = *MakeJob(**backend, {.image = image.view()});
       if (is_given) job.given_keypoints = given;

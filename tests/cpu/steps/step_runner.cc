@@ -53,9 +53,9 @@ StepRunner::StepRunner(const testing::TestImage& image, const KernelTarget& targ
   job_ = Must(testing::MakeJob(*backend_, frame_input));
   plan_ =
       Must(CpuPlan::Create({image.width_px(), image.height_px(), input.pipeline}, target, threads,
-                           std::make_shared<MemoryCount>(), std::make_shared<MemoryCount>()));
-  workspace_ = plan_->LeaseWorkspace();
-  if (workspace_ == nullptr || !plan_->AddMaskMemory(workspace_.get())) std::abort();
+                           /*memory=*/{}));
+  workspace_ = plan_->LeaseWorkspace(/*has_mask=*/true);
+  if (workspace_ == nullptr) std::abort();
   // Buffers that are declared again in the same order have the same places.
   WorkspaceLayout layout;
   lists_ = FrameLists::Declare(pipeline(), threads, &layout);

@@ -29,7 +29,7 @@ class HandPlan final : public FeaturePlan {
   int max_batch_frames() const override { return max_batch_; }
   size_t size_bytes() const override { return bytes; }
   bool is_large() const override { return large; }
-  size_t frame_bytes() const override { return workspace_bytes; }
+  size_t frame_bytes(bool /*has_mask*/) const override { return workspace_bytes; }
 
   size_t bytes = 1000;  // a test makes a plan grow
   bool large = false;
