@@ -4,7 +4,7 @@
 // Memory of a running server under frames of ever new sizes: every frame needs a plan that the
 // server has not made yet. Prints resident memory and every orbserve_memory_bytes series as the
 // frames pass; both must stay within the server's configured bounds. Start the server with a small
-// plan budget (a tenth of limits.memory_bytes) to see plans leave the cache.
+// plan budget (a tenth of limits.memory_bytes, or three on the CPU) to see plans leave the cache.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -57,12 +57,12 @@ void BoundResponses(const DerivedLimits& derived, Ledger* ledger) {
 
 WorkerPoolOptions AnswerPoolOptions() { return {.threads = kAnswerThreads}; }
 
-WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived) {
+WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived, bool on_cpu) {
   WorkerPoolOptions options;
   options.threads = derived.decode_threads;
   // One fewer, so that large images leave a processor to small ones also where nothing else does.
   options.large_threads = std::max(1, options.threads - 1);
-  options.max_bytes = derived.decoding_bytes;
+  options.max_bytes = on_cpu ? derived.workspace_bytes : derived.decoding_bytes;
   return options;
 }
 
@@ -90,8 +90,7 @@ cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
   options.threads = static_cast<int>(config.backend().threads());
   options.reference = config.backend().name() == "cpu-reference";
   options.input_budget_bytes = derived.input_bytes;
-  // Plans that batches use may be others than those that the cache keeps.
-  options.workspace_budget_bytes = 2 * derived.plan_bytes;
+  options.workspace_budget_bytes = derived.workspace_bytes;
   return options;
 }
 
@@ -121,10 +120,11 @@ TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived) {
   return options;
 }
 
-PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived) {
+PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived,
+                                    bool on_cpu) {
   PlanCacheOptions options;
   options.max_plans = static_cast<int>(config.batching().max_plans());
-  options.max_bytes = static_cast<size_t>(derived.plan_bytes);
+  options.max_bytes = static_cast<size_t>(on_cpu ? derived.workspace_bytes : derived.plan_bytes);
   return options;
 }
 

@@ -42,7 +42,8 @@ void BoundResponses(const DerivedLimits& derived, Ledger* ledger);
 // The threads that answer.
 WorkerPoolOptions AnswerPoolOptions();
 // The threads that decode and build plans.
-WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived);
+// `on_cpu`: the backend computes there, and frames reserve the workspaces that they will need.
+WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived, bool on_cpu);
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
 // kMaxFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
@@ -55,7 +56,8 @@ FailoverOptions FailoverOptionsOf(const server::Config::Backend& config);
 MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config);
 MatchQueueOptions MatchQueueOptionsOf(const DerivedLimits& derived);
 TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived);
-PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived);
+PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived,
+                                    bool on_cpu);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config,
                                               const DerivedLimits& derived);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived);

@@ -133,8 +133,9 @@ class Server::Impl {
         references_(WithLedger(ReferenceStoreOptionsOf(config.limits(), derived))),
         memory_(OptionsOfMemoryWatch()),
         answerers_(AnswerPoolOptions()),
-        executor_(std::make_unique<WorkerPool>(WithLedger(DecodePoolOptionsOf(derived)))),
-        plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config, derived)),
+        executor_(
+            std::make_unique<WorkerPool>(WithLedger(DecodePoolOptionsOf(derived, !HasDriver())))),
+        plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config, derived, !HasDriver())),
         batcher_(std::make_unique<Batcher>(
             backend_.get(), &clock_, &observer_,
             WithAnswerers(BatcherOptionsOf(config, derived, backend_->devices().size())))),
@@ -552,6 +553,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
   DerivedLimits derived = Derive(complete);
   if (hooks.change_limits) hooks.change_limits(&derived);
   ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, derived, hooks.wrap_backend));
+  derived.max_pixels = backends.primary->MaxFramePixels(derived.max_pixels);
   auto& batching = *complete.mutable_batching();
   if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMaxFramesInBatch) {
     spdlog::warn("event=max_batch_capped wanted={} max_batch={}", batching.max_batch(),

@@ -21,6 +21,7 @@ constexpr std::array<absl::string_view, kResources> kWords = {
     "frames that wait for tracks",
     "bytes of frames that wait for tracks",
     "bytes of frames that are decoded",
+    "bytes of large frames that are decoded",
     "bytes of answers that are not sent yet",
     "bytes of answers of streams that are not sent yet",
     "open streams",

@@ -49,13 +49,14 @@ enum class Resource : uint8_t {
   kTracks,               // frames whose search for tracks waits
   kTrackBytes,           // of their states and points
   kDecodeBytes,          // of frames that are decoded and not computed
+  kLargeDecodeBytes,     // of large ones
   kUnaryResponseBytes,   // from the admission of a call
   kStreamResponseBytes,  // from the begin of a frame
   kStreams,              // open
   kReferences,
   kReferenceBytes,  // with the copies that the backend holds
 };
-inline constexpr size_t kResources = 12;
+inline constexpr size_t kResources = 13;
 
 // Weights of owners (client_id.h), > 0. An owner without an entry has the weight 1.
 using OwnerWeights = absl::flat_hash_map<std::string, double>;

@@ -29,8 +29,9 @@ constexpr int64_t kReferenceBytes = 11 * kKiB;  // some 200 features
 constexpr int kMaxDecodeThreads = 256;
 constexpr int64_t kLargestMessage = kGiB;
 
-// With the references 850 thousandths: the rest is for the program, messages that are being parsed,
-// and free heap. Plans count twice, as those in use may be others than those that are kept.
+// With the references 950 thousandths. The rest is little for the program, messages that are being
+// parsed, and free heap; but workspaces count by their worst case, of which photographs touch a
+// third.
 constexpr Budget kBudgets[] = {
     {"receive buffers", 150, 2 * kGiB, 1, &DerivedLimits::receive_buffer_bytes,
      "gRPC's buffers of all connections"},
@@ -42,13 +43,16 @@ constexpr Budget kBudgets[] = {
      "taken"},
     {"inputs", 100, kAny, 1, &DerivedLimits::input_bytes,
      "slots for decoded frames on the host; beyond: `OUT_OF_MEMORY`"},
-    {"plans", 100, 2 * kGiB, 2, &DerivedLimits::plan_bytes,
-     "workspace of the plans kept, and as much of those in use; on the CPU a frame that needs more "
-     "than twice as much is answered `OUT_OF_MEMORY`"},
+    {"workspaces", 300, 4 * kGiB, 1, &DerivedLimits::workspace_bytes,
+     "of frames on the CPU; of JPEG files and large images with their pixels, from their decoding "
+     "on. Beyond, frames wait in turn; one that needs more than 28 % is `TOO_LARGE`, with the "
+     "bytes "
+     "that it needs"},
+    {"plans", 100, 2 * kGiB, 0, &DerivedLimits::plan_bytes,
+     "on a GPU workspace of the plans kept, and as much of those in use"},
     {"decoding", 100, kGiB, 0, &DerivedLimits::decoding_bytes,
-     "pixels of JPEG files and large images from their decoding until they are computed, with the "
-     "workspace of their plans, within inputs and plans; beyond, frames wait as they came. A frame "
-     "that needs more goes when nobody else holds much"},
+     "on a GPU pixels of JPEG files and large images, within inputs; beyond, frames wait as they "
+     "came"},
     {"match queue", 50, kGiB, 1, &DerivedLimits::match_queue_bytes,
      "features of matches that wait; beyond: `QUEUE_FULL`"},
     {"track queue", 50, kGiB, 1, &DerivedLimits::track_queue_bytes,
@@ -90,6 +94,7 @@ DerivedLimits Derive(const server::Config& config) {
   for (const Budget& budget : kBudgets) {
     derived.*budget.bytes = std::min(whole / 1000 * budget.per_mille, budget.max_bytes);
   }
+  derived.max_pixels = static_cast<int64_t>(limits.max_pixels());
   // Uncompressed images of up to max_pixels have room in a message.
   const auto image_bytes = static_cast<int64_t>(limits.max_pixels()) / 2 * 3;
   if (image_bytes > derived.message_bytes) {

@@ -23,11 +23,14 @@ struct DerivedLimits {
   int64_t queue_bytes = 0;
   int64_t input_bytes = 0;
   int64_t plan_bytes = 0;
+  int64_t workspace_bytes = 0;
   int64_t decoding_bytes = 0;
   int64_t match_queue_bytes = 0;
   int64_t track_queue_bytes = 0;
   int64_t response_bytes = 0;
   int64_t reference_bytes = 0;  // as configured
+
+  int64_t max_pixels = 0;  // as configured; the server has fewer where memory is short
 
   int references = 0;
   int references_per_client = 0;

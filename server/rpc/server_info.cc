@@ -19,7 +19,7 @@ namespace orbserve {
 v1::ServerLimits MakeServerLimits(const server::Config& config, const DerivedLimits& derived) {
   v1::ServerLimits limits;
   limits.set_max_side_px(config.limits().max_side_px());
-  limits.set_max_pixels(config.limits().max_pixels());
+  limits.set_max_pixels(static_cast<uint64_t>(derived.max_pixels));
   limits.set_max_message_bytes(static_cast<uint64_t>(derived.message_bytes));
   limits.set_max_keypoints(kMaxFeatures);
   limits.set_max_levels(kMaxLevels);

@@ -17,7 +17,8 @@ constexpr double kMemorySeconds = 10;
 // What counts as memory that a client holds.
 constexpr Resource kHeldBytes[] = {Resource::kFrameBytes,         Resource::kMatchBytes,
                                    Resource::kTrackBytes,         Resource::kDecodeBytes,
-                                   Resource::kUnaryResponseBytes, Resource::kStreamResponseBytes};
+                                   Resource::kLargeDecodeBytes,   Resource::kUnaryResponseBytes,
+                                   Resource::kStreamResponseBytes};
 
 double Seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();

@@ -3,19 +3,29 @@
 
 #include "server/serving/worker_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "features/this_thread.h"
 
 namespace orbserve {
+namespace {
+
+// One part in so many of the room is for small tasks alone.
+constexpr int64_t kSmallPart = 16;
+
+}  // namespace
 
 WorkerPool::WorkerPool(const WorkerPoolOptions& options)
     : options_(options),
+      max_large_bytes_(options.max_bytes - options.max_bytes / kSmallPart),
       room_(std::make_shared<TaskRoom>(options.ledger)),
       mutex_(room_->mutex),
       shares_(room_->shares) {
   // An owner may hold three times what it leaves free, and a name as much of its owner's part.
   shares_.ledger().Bound(Resource::kDecodeBytes, {.all = options_.max_bytes, .times_free = 3});
+  // Large tasks go in the order of the shares.
+  shares_.ledger().Bound(Resource::kLargeDecodeBytes, {.all = max_large_bytes_, .times_free = 0});
   threads_.reserve(static_cast<size_t>(options_.threads + options_.large_threads));
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(&small_); });
   for (int i = 0; i < options_.large_threads; ++i) {
@@ -38,9 +48,10 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::Run(const ClientId& client, const TaskNeeds& needs, Task task) {
   absl::MutexLock lock(&mutex_);
   FairShares::Account* const account = shares_.Open(client);
-  (IsLarge(needs) ? large_ : small_)
-      .Push(account,
-            {account, needs, Holding(account->holds(), Resource::kDecodeBytes), std::move(task)});
+  const bool is_large = IsLarge(needs);
+  const Resource bytes = is_large ? Resource::kLargeDecodeBytes : Resource::kDecodeBytes;
+  (is_large ? large_ : small_)
+      .Push(account, {account, needs, Holding(account->holds(), bytes), std::move(task)});
   ++room_->changes;
 }
 
@@ -49,17 +60,43 @@ WorkerPoolUse WorkerPool::use() const {
   return {.threads = static_cast<int64_t>(threads_.size()),
           .busy = busy_,
           .waiting = static_cast<int64_t>(small_.size() + large_.size()),
-          .bytes = shares_.ledger().held(Resource::kDecodeBytes)};
+          .bytes = SmallBytes() + LargeBytes()};
 }
 
-bool WorkerPool::Fits(const Entry& entry) const {
-  if (entry.needs.memory == nullptr || stopping_) return true;
-  return !entry.holding.AskFurther(CountedBytes(*entry.needs.memory)).has_value();
+bool WorkerPool::IsLarge(const TaskNeeds& needs) const {
+  if (options_.large_threads == 0) return false;
+  return needs.time >= options_.large_time ||
+         (needs.memory != nullptr && needs.memory->bytes_ > options_.max_bytes / kSmallPart);
+}
+
+int64_t WorkerPool::SmallBytes() const { return shares_.ledger().held(Resource::kDecodeBytes); }
+
+int64_t WorkerPool::LargeBytes() const {
+  return shares_.ledger().held(Resource::kLargeDecodeBytes);
+}
+
+int64_t WorkerPool::ReservedBytes() const {
+  const Tasks::Handle next =
+      large_.FirstThat([](const Entry& one) { return one.needs.memory != nullptr; });
+  return next.client == nullptr ? 0 : CountedBytes(*next.item->needs.memory);
+}
+
+bool WorkerPool::Fits(const Entry& entry, int64_t others_bytes) const {
+  const int64_t bytes = CountedBytes(*entry.needs.memory);
+  return bytes <= options_.max_bytes - others_bytes && !entry.holding.AskFurther(bytes).has_value();
 }
 
 bool WorkerPool::Take(Tasks& tasks, Entry* entry) {
-  const auto fits = [this](const Entry& one) { return Fits(one); };
-  const Tasks::Handle next = tasks.FirstThat(fits);
+  const bool is_large = &tasks == &large_;
+  const int64_t others_bytes =
+      SmallBytes() + (is_large ? LargeBytes() : std::max(LargeBytes(), ReservedBytes()));
+  bool is_next = true;
+  const Tasks::Handle next = tasks.FirstThat([&](const Entry& one) {
+    if (one.needs.memory == nullptr || stopping_) return true;
+    const bool fits = (is_next || !is_large) && Fits(one, others_bytes);
+    is_next = false;
+    return fits;
+  });
   if (next.client == nullptr) return false;
   *entry = tasks.Remove(next);
   shares_.Charge(entry->account, entry->needs.time.count());

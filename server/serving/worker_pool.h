@@ -35,20 +35,25 @@ struct WorkerPoolUse {
 
 struct WorkerPoolOptions {
   int threads = 1;  // >= 1
-  // Threads of low priority, which run the tasks that need `large_time` or more; 0 = such tasks are
-  // as others.
+  // Threads of low priority, which run the tasks that need `large_time` or more, or more than a
+  // sixteenth of `max_bytes`; 0 = such tasks are as others.
   int large_threads = 0;
   std::chrono::nanoseconds large_time = std::chrono::milliseconds(20);
-  // Tasks hold no more memory than this, >= 1. A task that needs more than five eighths counts as
-  // if it needed so much: it goes while others need little, and never beside another one like it.
+  // Tasks hold no more memory than this, >= 1. A task that needs more than fifteen sixteenths
+  // counts as if it needed so much.
   int64_t max_bytes = ResourceBounds::kNone;
   Ledger* ledger = nullptr;  // see FairShares
 };
 
 // A fixed number of threads over fair queues. A client is charged with the time that it expects of
 // a task when the task begins, and with the processor time that the task took when it has ended.
-// Large tasks run on threads of their own, so that small ones find a thread, whatever waits. A task
-// that finds no room for its memory waits, and tasks of other clients that find some pass it.
+// Large tasks run on threads of their own, so that small ones find a thread, whatever waits.
+//
+// A task that finds no room for its memory waits. The large task that is next has its room
+// reserved: no other large task passes it, and small ones leave it so much. A sixteenth of the room
+// is for small tasks alone. They divide theirs by the rule of the ledger, and a small task that
+// finds room passes those of other clients that find none.
+//
 // Callers bound the number of tasks, since each belongs to an admitted frame. Callers keep tasks
 // light: a task holds weak pointers only, and then a frame that was answered in the meantime holds
 // no memory here.
@@ -73,19 +78,23 @@ class WorkerPool final : public Executor {
   };
   using Tasks = FairQueue<Entry>;
 
-  bool IsLarge(const TaskNeeds& needs) const {
-    return options_.large_threads > 0 && needs.time >= options_.large_time;
-  }
+  bool IsLarge(const TaskNeeds& needs) const;
   void Work(Tasks* tasks) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns what the task counts as in the room.
   int64_t CountedBytes(const TaskMemory& memory) const {
-    return std::min(memory.bytes_, options_.max_bytes / 8 * 5);
+    return std::min(memory.bytes_, max_large_bytes_);
   }
-  bool Fits(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t SmallBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // held by small tasks
+  int64_t LargeBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the bytes of the large task that is next of those that need memory; 0 = none waits.
+  int64_t ReservedBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `others_bytes`: memory that tasks hold, or have reserved.
+  bool Fits(const Entry& entry, int64_t others_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the task that is served next and fits, and its memory. False if there is none.
   bool Take(Tasks& tasks, Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const WorkerPoolOptions options_;
+  const int64_t max_large_bytes_;  // that large tasks hold together
   const std::shared_ptr<TaskRoom> room_;
   absl::Mutex& mutex_;
   FairShares& shares_ ABSL_GUARDED_BY(mutex_);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <random>
@@ -77,6 +78,31 @@ class UnreadCall {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   bool finished_ = false;
 };
+
+TEST_F(CallLimitsTest, FramesOfTheAnnouncedPixelsFitAndLargerOnesSayWhatTheyNeed) {
+  server::Config config;
+  config.mutable_backend()->set_threads(2);
+  config.mutable_limits()->set_memory_bytes(128 << 20);
+  StartServer(config);
+  v1::GetServerInfoResponse info;
+  grpc::ClientContext context;
+  SetLimit(context);
+  ASSERT_TRUE(stub_->GetServerInfo(&context, {}, &info).ok());
+  const int side_px = static_cast<int>(std::sqrt(static_cast<double>(info.limits().max_pixels())));
+  EXPECT_GT(side_px, 800);
+  EXPECT_LT(side_px, 2000);
+  v1::ExtractResponse response;
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(side_px, side_px, 1);
+  const grpc::Status status = Extract(request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  *request.mutable_frame() = MakeFrame(2 * side_px, side_px, 1);
+  const grpc::Status refused = Extract(request, &response);
+  EXPECT_EQ(Details(refused).reason(), "TOO_LARGE") << refused.error_message();
+  EXPECT_NE(refused.error_message().find(" bytes of workspace; this server has room for "),
+            std::string::npos)
+      << refused.error_message();
+}
 
 TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   constexpr int kKeypoints = 10'000;

@@ -263,7 +263,7 @@ TEST_F(MetricsPageTest, LimitsStandBesideUse) {
   config.mutable_limits()->set_max_reference_bytes(6 << 20);
   StartTimedServer(config, WithLimits([](DerivedLimits* limits) {
                      limits->queue_bytes = 3 << 20;
-                     limits->plan_bytes = 123456789;
+                     limits->workspace_bytes = 123456789;
                      limits->message_bytes = 1 << 20;
                      limits->response_bytes = 5 << 20;
                    }));

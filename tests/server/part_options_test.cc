@@ -28,11 +28,24 @@ TEST(PartOptionsTest, OwnersHaveTheWeightsOfTheirShares) {
 TEST(PartOptionsTest, LargeImagesNeverHaveAllThreadsThatDecode) {
   server::Config config = DefaultConfig();
   config.mutable_backend()->set_threads(4);
-  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).threads, 4);
-  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).large_threads, 3);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config), true).threads, 4);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config), true).large_threads, 3);
   config.mutable_backend()->set_threads(1);
-  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).threads, 1);
-  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).large_threads, 1);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config), true).threads, 1);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config), true).large_threads, 1);
+}
+
+TEST(PartOptionsTest, FramesReserveTheirWorkspacesOnTheCpu) {
+  const server::Config config = DefaultConfig(int64_t{1} << 30);
+  const DerivedLimits derived = Derive(config);
+  EXPECT_EQ(CpuBackendOptionsOf(config, derived).workspace_budget_bytes, derived.workspace_bytes);
+  EXPECT_EQ(DecodePoolOptionsOf(derived, true).max_bytes, derived.workspace_bytes);
+  EXPECT_EQ(DecodePoolOptionsOf(derived, false).max_bytes, derived.decoding_bytes);
+  const auto max_bytes = [&](bool on_cpu) {
+    return static_cast<int64_t>(PlanCacheOptionsOf(config, derived, on_cpu).max_bytes);
+  };
+  EXPECT_EQ(max_bytes(true), derived.workspace_bytes);
+  EXPECT_EQ(max_bytes(false), derived.plan_bytes);
 }
 
 TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {

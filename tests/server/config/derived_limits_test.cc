@@ -26,7 +26,7 @@ TEST(DerivedLimitsTest, BudgetsArePartsOfTheMemoryAndStayBelowIt) {
     const server::Config config = DefaultConfig(memory);
     EXPECT_TRUE(ValidateConfig(config).ok()) << mib << " " << ValidateConfig(config);
     const DerivedLimits limits = Derive(config);
-    EXPECT_LE(BudgetSum(limits), memory / 100 * 85) << mib;
+    EXPECT_LE(BudgetSum(limits), memory / 100 * 95) << mib;
     // A message that is taken also fits into gRPC's buffers and the queue.
     EXPECT_LE(limits.message_bytes, limits.receive_buffer_bytes);
     EXPECT_LE(limits.message_bytes, limits.queue_bytes);

@@ -170,21 +170,66 @@ TEST(WorkerPoolTest, NoOwnerTakesAllTheRoom) {
   held.clear();  // room for the rest, whose memory nobody else holds
 }
 
-TEST(WorkerPoolTest, ATaskThatNeedsMoreThanThereIsGoesAlone) {
-  WorkerPool pool({.threads = 1, .max_bytes = 100});
+TEST(WorkerPoolTest, ATaskThatNeedsMoreThanThereIsGoesBesideSmallOnesAlone) {
+  WorkerPool pool({.threads = 1, .large_threads = 2, .max_bytes = 160});
   const auto memory = std::make_shared<TaskMemory>(1'000);
   absl::Notification ran;
   pool.Run(Named("a"), {.memory = memory}, [&] { ran.Notify(); });
   ran.WaitForNotification();
-  EXPECT_LT(pool.use().bytes, 75);
-  // Not beside another one; but a small one of the same owner is.
+  EXPECT_EQ(pool.use().bytes, 150);
   std::atomic<bool> second = false;
   pool.Run(Named("b"), {.memory = std::make_shared<TaskMemory>(1'000)}, [&] { second = true; });
   absl::Notification small;
-  pool.Run({.owner = "a", .name = "a2"}, {.memory = std::make_shared<TaskMemory>(1)},
+  pool.Run({.owner = "a", .name = "a2"}, {.memory = std::make_shared<TaskMemory>(10)},
            [&] { small.Notify(); });
   small.WaitForNotification();
   EXPECT_FALSE(second);
+}
+
+TEST(WorkerPoolTest, NoLargeTaskPassesTheNextOne) {
+  std::vector<std::string> order;  // of one thread
+  const auto memory = std::make_shared<TaskMemory>(80);
+  {
+    WorkerPool pool({.threads = 1, .large_threads = 1, .max_bytes = 160});
+    absl::Notification first_ran;
+    pool.Run(Named("a"), {.memory = memory}, [&] { first_ran.Notify(); });
+    first_ran.WaitForNotification();
+    absl::Notification over;
+    pool.Run(Named("b"), {.memory = std::make_shared<TaskMemory>(100)},
+             [&] { order.push_back("b"); });
+    pool.Run(Named("c"), {.memory = std::make_shared<TaskMemory>(20)}, [&] {
+      order.push_back("c");
+      over.Notify();
+    });
+    // A task without memory waits for nothing but the thread.
+    absl::Notification plan;
+    pool.Run(Named("d"), {.time = milliseconds(50)}, [&] { plan.Notify(); });
+    plan.WaitForNotification();
+    EXPECT_EQ(pool.use().waiting, 2);
+    memory->ShrinkTo(0);
+    over.WaitForNotification();
+  }
+  EXPECT_THAT(order, ElementsAre("b", "c"));
+}
+
+TEST(WorkerPoolTest, SmallTasksLeaveTheNextLargeOneItsRoom) {
+  WorkerPool pool({.threads = 1, .large_threads = 1, .max_bytes = 160});
+  std::vector<std::shared_ptr<TaskMemory>> held;
+  const auto run_small = [&](const char* client) {
+    held.push_back(std::make_shared<TaskMemory>(10));
+    pool.Run(Named(client), {.memory = held.back()}, [] {});
+  };
+  for (const char* client : {"a", "b", "c"}) run_small(client);
+  while (pool.use().bytes != 30) std::this_thread::yield();
+  absl::Notification large;
+  const auto memory = std::make_shared<TaskMemory>(140);
+  pool.Run(Named("l"), {.memory = memory}, [&] { large.Notify(); });
+  run_small("d");  // has room, but the large task needs it
+  held.erase(held.begin());
+  large.WaitForNotification();
+  EXPECT_EQ(pool.use().bytes, 160);
+  EXPECT_EQ(pool.use().waiting, 1);
+  held.clear();
 }
 
 TEST(WorkerPoolTest, MemoryMayOutliveThePool) {
