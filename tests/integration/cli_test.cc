@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The program `orbserve`: behaviour that its commands share, and what it says of wrong usage and of failures.
+// The program `orbserve`: behaviour that its commands share, and what it says of wrong usage and of
+// failures.
 
 #include <cstdlib>
 #include <filesystem>
