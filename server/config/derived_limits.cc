@@ -30,8 +30,8 @@ constexpr int kMaxDecodeThreads = 256;
 constexpr int64_t kLargestMessage = kGiB;
 
 // With the references 950 thousandths. The rest is little for the program, messages that are being
-// parsed, and free heap; but workspaces count by their worst case, of which photographs touch a
-// third.
+// parsed, and free heap; but workspaces count by their worst case, of which photographs touch
+// half.
 constexpr Budget kBudgets[] = {
     {"receive buffers", 150, 2 * kGiB, 1, &DerivedLimits::receive_buffer_bytes,
      "gRPC's buffers of all connections"},
@@ -46,8 +46,7 @@ constexpr Budget kBudgets[] = {
     {"workspaces", 300, 4 * kGiB, 1, &DerivedLimits::workspace_bytes,
      "of frames on the CPU; of JPEG files and large images with their pixels, from their decoding "
      "on. Beyond, frames wait in turn; one that needs more than 28 % is `TOO_LARGE`, with the "
-     "bytes "
-     "that it needs"},
+     "bytes that it needs"},
     {"plans", 100, 2 * kGiB, 0, &DerivedLimits::plan_bytes,
      "on a GPU workspace of the plans kept, and as much of those in use"},
     {"decoding", 100, kGiB, 0, &DerivedLimits::decoding_bytes,
