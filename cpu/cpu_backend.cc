@@ -336,7 +336,7 @@ class CpuBackend final : public FeatureBackend {
       const int side_px = static_cast<int>(std::sqrt(static_cast<double>(most)));
       const absl::StatusOr<size_t> needed =
           CpuPlan::FrameBytesOf({side_px, side_px, pipeline}, implementation_.target, threads_);
-      // Of an image that is too small for the pipeline there is no workspace.
+      // An image that is too small for the pipeline has no workspace.
       if (!needed.ok() || static_cast<double>(*needed) <= allowed) return most;
       // Workspace for a pixel grows slightly where there are fewer.
       const double part = 0.99 * allowed / static_cast<double>(*needed);

@@ -24,7 +24,7 @@
 
 namespace orbserve::cpu {
 
-// Where plans count what they hold.
+// Plans count what they hold in these.
 struct PlanMemory {
   std::shared_ptr<MemoryCount> tables = std::make_shared<MemoryCount>();  // and scratch memory
   std::shared_ptr<MemoryCount> workspaces = std::make_shared<MemoryCount>();

@@ -28,7 +28,7 @@ class JpegQuality {
   // `wanted_age`: from the capture of a frame to its answer, above zero.
   explicit JpegQuality(absl::Duration wanted_age) : wanted_age_(wanted_age) {}
 
-  // Of the next frame, 20..95.
+  // Returns the quality for the next frame, 20..95.
   int value() const { return value_; }
 
   // Adapts the quality to an answered frame.

@@ -146,7 +146,7 @@ __device__ __forceinline__ uint32_t WholeMcu(const JpegMcu& mcu) {
   return whole;
 }
 
-// What a symbol says of its block.
+// A symbol says this of its block.
 struct JpegSymbol {
   int16_t value;
   uint32_t place;  // of the value
@@ -332,7 +332,8 @@ __device__ __forceinline__ bool WritePiece(const JpegFileOnDevice& file, const W
                                            const PieceToWrite& piece, int piece_number) {
   int32_t* const dc_sums = InRegister(JpegWork(file.work, file.pieces).dc_sums);
   int16_t* const coefficients = InRegister(file.coefficients);
-  // Of the block of luma that is this one or comes next. A file has no more than 2^31 coefficients.
+  // This counts coefficients up to the block of luma that is this one or comes next; a file has no
+  // more than 2^31.
   uint32_t block = static_cast<uint32_t>(FirstTarget(file.mcu, piece)) * kJpegBlockCoefficients;
   BlockReader reader(file, piece);
   while (!reader.is_done()) {

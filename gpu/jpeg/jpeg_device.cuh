@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the kernels that decode JPEG files share: places in a file, its tables, sums over a warp.
+// The kernels that decode JPEG files share this: places in a file, its tables, sums over a warp.
 // With JpegBatch::overlaps they overlap: each loads tables and data of the file before it awaits
 // the one before it.
 

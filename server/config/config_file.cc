@@ -31,7 +31,8 @@ using google::protobuf::io::Tokenizer;
 
 // The text is read again after each key that is left out.
 constexpr int kMaxReadings = 100;
-// Of brackets. The configuration has two levels; the parser skips unknown keys by recursion.
+// Brackets are nested no deeper. The configuration has two levels; the parser skips unknown keys by
+// recursion.
 constexpr int kMaxDepth = 16;
 
 struct ParserMessage {
@@ -72,8 +73,8 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row.back();
 }
 
-// The key or section that is probably meant by `name` in `section` ("" = outside of sections); ""
-// if none is alike.
+// Returns the key or section that is probably meant by `name` in `section` ("" = outside of
+// sections), or "" if no key is alike.
 std::string Meant(absl::string_view section, absl::string_view name) {
   std::string best;
   size_t least = std::max<size_t>(name.size() / 3, 1) + 1;
@@ -120,7 +121,7 @@ class Tokens {
     google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
     NoMessages messages;
     Tokenizer tokenizer(&stream, &messages);
-    // As the parser of this format does.
+    // These are what the parser of this format sets.
     tokenizer.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
     tokenizer.set_allow_f_after_float(true);
     tokenizer.set_require_space_after_number(false);
@@ -194,7 +195,7 @@ class Tokens {
   std::vector<Tokenizer::Token> tokens_;
 };
 
-// Where a place of the tokenizer, for which tabs end at multiples of 8, lies in `text`.
+// Returns the offset in `text` of a place of the tokenizer, for which tabs end at multiples of 8.
 size_t OffsetOf(absl::string_view text, int line, int column) {
   size_t i = 0;
   for (; line > 0; --line) i = text.find('\n', i) + 1;

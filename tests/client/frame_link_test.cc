@@ -326,7 +326,7 @@ TEST_F(FrameLinkTest, RawFramesAreSentAsJpegFilesWhoseQualityFollowsTheAgeOfAnsw
   ASSERT_TRUE(stream->Send(RawFrame(3)).ok());
   EXPECT_EQ(Next(stream), "3");
   EXPECT_EQ(stream->link().jpeg_quality, 82);
-  // What is a file, or nothing that can be encoded, is sent as it is.
+  // The client sends a file, or pixels that it cannot encode, as they are.
   v1::Frame file = FrameOf(4);
   file.set_pixels("\xFF\xD8\xFF file");
   ASSERT_TRUE(stream->Send(file).ok());

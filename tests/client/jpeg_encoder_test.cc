@@ -43,7 +43,7 @@ class Answers {
   absl::Time now_ = absl::UnixEpoch();
 };
 
-// The same numbers as in python/tests/test_jpeg.py: the rule is one.
+// These are the numbers of python/tests/test_jpeg.py, since both clients have one rule.
 TEST(JpegQualityTest, TheQualityFollowsTheAge) {
   Answers answers;
   EXPECT_EQ(answers.quality(), 90);
