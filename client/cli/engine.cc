@@ -159,11 +159,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(
 }
 
 PictureLimits Engine::picture_limits() const {
-  PictureLimits limits;
+  PictureLimits limits = kWidestPictureLimits;
   if (info_.limits().max_side_px() > 0) limits.max_side_px = info_.limits().max_side_px();
-  if (info_.limits().max_pixels() > 0) {
-    limits.max_pixels = static_cast<int64_t>(info_.limits().max_pixels());
-  }
   return limits;
 }
 

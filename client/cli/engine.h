@@ -41,7 +41,8 @@ class Engine {
 
   // Limits and presets, as Start received them.
   const v1::GetServerInfoResponse& info() const { return info_; }
-  // Limits of the server for images that this program decodes.
+  // Limits for images that this program decodes. The server alone judges the number of pixels:
+  // its `max_pixels` fit with every preset, and some options need less memory.
   PictureLimits picture_limits() const;
 
  private:

@@ -280,14 +280,12 @@ TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer's own memory is more than this server's";
 #endif
-  // A small image in a large file: bytes after the end of an image are allowed.
-  const std::vector<MadeJpeg> made = MakeJpegs();
-  ASSERT_FALSE(made.empty());
-  std::string file(made[0].bytes.begin(), made[0].bytes.end());
-  file.resize(4 << 20);
   const std::string small = folder_.Write("in/0.pgm", Scene(0, 160, 120));
-  const std::string large = folder_.Write("in/1.jpg", file);
+  folder_.Write("in/1.pgm", Scene(0, 2000, 1900));
   folder_.Write("in/2.pgm", Scene(2, 160, 120));
+  const std::string large = folder_.Write("large.pgm", Scene(0, 1320, 1300));
+  const std::string mask = folder_.Write(
+      "m.pgm", absl::StrCat("P5\n1320 1300\n255\n", std::string(1320 * 1300, '\xFF')));
   const std::string config = folder_ / "c.textproto";
   folder_.Write("c.textproto", "limits { memory_bytes: 67108864 }");
   StartServer({"--config", config});
@@ -295,13 +293,19 @@ TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
   for (const char* command : {"extract", "stream"}) {
     const Outcome run = RunWithServer({command, "--json", folder_ / "in"});
     EXPECT_EQ(run.code, 1) << command << ": " << run.err;
-    EXPECT_THAT(run.err, HasSubstr("1.jpg: too large for a message to the server: 4.0"));
+    EXPECT_THAT(run.err, HasSubstr("1.pgm: too large for a message to the server: 3.6"));
     EXPECT_THAT(run.err, HasSubstr(allowed));
     EXPECT_THAT(run.out, HasSubstr("\"0.pgm\""));
     EXPECT_THAT(run.out, HasSubstr("\"2.pgm\"")) << command;
   }
-  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-           {"match", small, large}, {"reference", "put", "a", large}}) {
+  // With one level its workspace fits into the memory of this server.
+  EXPECT_TRUE(Succeeded(RunWithServer({"extract", "--levels", "1", large})));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"extract", "--mask", mask, large},
+                                             {"stream", "--mask", mask, large},
+                                             {"match", small, large, "--mask", mask},
+                                             {"match", large, large},
+                                             {"reference", "put", "a", large, "--mask", mask}}) {
     const Outcome run = RunWithServer(command);
     EXPECT_EQ(run.code, 1) << command[0];
     EXPECT_THAT(run.err, HasSubstr(allowed)) << command[0];

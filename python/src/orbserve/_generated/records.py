@@ -254,7 +254,9 @@ class ServerLimits(Record):
     """Width and height of an image, pixels, 1..32767; default 8192; TOO_LARGE."""
 
     max_pixels: int
-    """Width times height, 1..2^30; default 67,108,864 or what memory allows; TOO_LARGE."""
+    """Width times height that fits with every preset, 1..2^30; default 67,108,864 or what memory
+    allows. A larger image may fit with options that need less memory, or fails with TOO_LARGE.
+    """
 
     max_message_bytes: int
     """Of a message to the server, 64 KiB..1 GiB; default 96 MiB; gRPC's RESOURCE_EXHAUSTED."""
