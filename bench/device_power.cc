@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/telemetry/power/energy_meter.h"
+#include "server/telemetry/power/energy.h"
 
 namespace orbserve::bench {
 namespace {
@@ -31,7 +31,7 @@ std::optional<double> MeanWatts(const PowerReaders& power, std::chrono::duration
   while (readable && Clock::now() < end) {
     const auto next = Clock::now() + kLookEvery;
     for (size_t i = 0; i < rails.size(); ++i) {
-      const absl::StatusOr<PowerReading> reading = power.readers[i]->Read();
+      const absl::StatusOr<PowerReading> reading = power.readers[i].read();
       readable = readable && reading.ok();
       if (!reading.ok()) continue;
       const std::optional<EnergySegment> segment = rails[i].meter.Add(Clock::now(), *reading);

@@ -181,7 +181,7 @@ int Run(const Settings& settings) {
   const PowerReaders power = FindPowerReaders((*gpu)->devices());
   const PowerReaders no_power;
   for (const auto& reader : power.readers) {
-    const PowerRail& rail = reader->rail();
+    const PowerRail& rail = reader.rail;
     std::printf("%s: power of the %s by %s %s, energy is %s\n", rail.rail.c_str(),
                 rail.scope.c_str(), rail.source.c_str(), rail.driver.c_str(),
                 rail.counts_energy ? "counted" : "integrated");

@@ -180,9 +180,10 @@ std::optional<int> Harness::Parse(int argc, char** argv) {
   AddInfo("repeats", std::to_string(repeats_));
   power_ = FindPowerReaders({{"cpu", "", "", ""}});
   // The total alone; other rails are parts of it.
-  std::erase_if(power_.readers, [](const auto& reader) { return reader->rail().device.empty(); });
+  std::erase_if(power_.readers,
+                [](const PowerReader& reader) { return reader.rail.device.empty(); });
   AddInfo("power",
-          power_.readers.empty() ? "no sensor can be read" : power_.readers.front()->rail().rail);
+          power_.readers.empty() ? "no sensor can be read" : power_.readers.front().rail.rail);
   return std::nullopt;
 }
 

@@ -12,7 +12,7 @@
 #include "server/config/config.pb.h"
 #include "server/config/derived_limits.h"
 #include "server/failover/backend_wrapper.h"
-#include "server/telemetry/metric_devices.h"
+#include "server/telemetry/metrics.h"
 
 namespace orbserve {
 

@@ -55,13 +55,13 @@ constexpr Shared kShared[] = {
 void AddShared(const Ledger& ledger, Families& page) {
   for (const Shared& shared : kShared) {
     const ResourceBounds& bounds = ledger.bounds(shared.resource);
-    AddGauge(page, absl::StrCat("orbserve_", shared.name).c_str(), shared.help,
-             ledger.held(shared.resource));
-    AddGauge(page, absl::StrCat("orbserve_limit_", shared.name).c_str(),
-             absl::StrCat("Limit of orbserve_", shared.name, ".").c_str(), bounds.all);
+    const std::string name = absl::StrCat("orbserve_", shared.name);
+    AddGauge(page, name, shared.help, ledger.held(shared.resource));
+    AddGauge(page, absl::StrCat("orbserve_limit_", shared.name),
+             absl::StrCat("Limit of ", name, "."), bounds.all);
     if (!shared.has_client_limit) continue;
-    AddGauge(page, absl::StrCat("orbserve_limit_client_", shared.name).c_str(),
-             absl::StrCat("Limit of one client's part of orbserve_", shared.name, ".").c_str(),
+    AddGauge(page, absl::StrCat("orbserve_limit_client_", shared.name),
+             absl::StrCat("Limit of one client's part of ", name, "."),
              std::min(bounds.owner, bounds.name));
   }
 }
@@ -82,8 +82,8 @@ void AddJpegWays(Families& page) {
   const std::array<int64_t, kJpegWayCount> counts = JpegWayCounts();
   for (size_t i = 0; i < counts.size(); ++i) {
     const JpegWayWords words = WordsOf(static_cast<JpegWay>(i));
-    family.AddCounter(static_cast<double>(counts[i]), {{"decoder", std::string(words.decoder)},
-                                                       {"reason", std::string(words.reason)}});
+    family.Add(counts[i],
+               {{"decoder", std::string(words.decoder)}, {"reason", std::string(words.reason)}});
   }
   family.MoveTo(page);
 }
@@ -105,11 +105,6 @@ void AddPlans(const PlanCacheUse& plans, Families& page) {
              std::chrono::duration<double>(plans.build_time).count());
 }
 
-void AddCallLimits(int64_t max_streams, const DerivedLimits& derived, Families& page) {
-  AddGauge(page, "orbserve_limit_message_bytes", "Largest request message.", derived.message_bytes);
-  AddGauge(page, "orbserve_limit_streams", "Limit of orbserve_streams.", max_streams);
-}
-
 void AddConnections(const ListenerUse& use, Families& page) {
   AddGauge(page, "orbserve_connections", "Open connections of clients.", use.connections);
   AddGauge(page, "orbserve_limit_connections", "Limit of orbserve_connections.",
@@ -120,7 +115,7 @@ void AddConnections(const ListenerUse& use, Families& page) {
                        "Connections that ended or were not accepted, by reason.",
                        MetricType::Counter);
   for (size_t i = 0; i < use.closed.size(); ++i) {
-    closed.AddCounter(static_cast<double>(use.closed[i]), {{"reason", kCloseReasonNames[i]}});
+    closed.Add(use.closed[i], {{"reason", kCloseReasonNames[i]}});
   }
   closed.MoveTo(page);
 }
@@ -131,8 +126,7 @@ void AddDenials(const Denials& denials, Families& page) {
       "Calls and TLS handshakes that were refused because of who their client is, by cause.",
       MetricType::Counter);
   for (size_t i = 0; i < kDenialNames.size(); ++i) {
-    family.AddCounter(static_cast<double>(denials.count(static_cast<Denial>(i))),
-                      {{"cause", kDenialNames[i]}});
+    family.Add(denials.count(static_cast<Denial>(i)), {{"cause", kDenialNames[i]}});
   }
   family.MoveTo(page);
 }
@@ -144,7 +138,7 @@ void AddReloads(const Reloader* reloader, Families& page) {
                        "ones are in use.",
                        MetricType::Gauge);
   for (const auto& [files, failed] : reloader->failures()) {
-    family.AddGauge(failed ? 1 : 0, {{"files", files}});
+    family.Add(failed ? 1 : 0, {{"files", files}});
   }
   family.MoveTo(page);
 }
@@ -153,57 +147,60 @@ void AddNotReady(const NotReady& why, Families& page) {
   FamilyBuilder family("orbserve_not_ready",
                        "1 while the server takes no requests for this reason, as /readyz says.",
                        MetricType::Gauge);
-  family.AddGauge(why.draining ? 1 : 0, {{"reason", "draining"}});
-  family.AddGauge(why.device_lost ? 1 : 0, {{"reason", "device_lost"}});
-  family.AddGauge(why.device_stalled ? 1 : 0, {{"reason", "device_stalled"}});
-  family.AddGauge(why.self_check ? 1 : 0, {{"reason", "self_check"}});
+  family.Add(why.draining ? 1 : 0, {{"reason", "draining"}});
+  family.Add(why.device_lost ? 1 : 0, {{"reason", "device_lost"}});
+  family.Add(why.device_stalled ? 1 : 0, {{"reason", "device_stalled"}});
+  family.Add(why.self_check ? 1 : 0, {{"reason", "self_check"}});
   family.MoveTo(page);
 }
 
 }  // namespace
 
-std::vector<MetricFamily> ResourceMetrics::Collect() const {
-  const Ledger& ledger = *sources_.ledger;
-  const ReferenceStoreUse references = sources_.references->use();
+std::vector<MetricFamily> ResourceFamilies(const ResourceSources& sources) {
+  const Ledger& ledger = sources.ledger;
+  const ReferenceStoreUse references = sources.references.use();
   Families page;
   AddShared(ledger, page);
-  AddDecodePool(sources_.decode_pool->use(), page);
+  AddDecodePool(sources.decode_pool.use(), page);
   AddJpegWays(page);
-  AddPlans(sources_.plans->use(), page);
+  AddPlans(sources.plans.use(), page);
   AddCounter(page, "orbserve_log_lines_lost_total",
              "Lines of the log that were lost: standard error was not read, or was full.",
              LostLogLines());
   AddCounter(page, "orbserve_reference_evictions_total",
              "References that were removed to make room.", references.evictions);
   AddGauge(page, "orbserve_limit_memory_bytes", "Memory that the process may use.",
-           sources_.memory->limit_bytes());
+           sources.memory.limit_bytes());
   AddGauge(page, "orbserve_memory_pressure", "1 while new work is refused for want of memory.",
-           sources_.memory->is_under_pressure() ? 1 : 0);
-  AddCallLimits(sources_.config->limits().max_streams(), *sources_.derived, page);
-  AddConnections(sources_.listener(), page);
-  AddDenials(*sources_.denials, page);
-  AddReloads(sources_.reloader(), page);
-  AddNotReady(sources_.not_ready(), page);
-  if (const std::optional<int64_t> expiry = sources_.certificate_expiry_unix_s()) {
+           sources.memory.is_under_pressure() ? 1 : 0);
+  AddGauge(page, "orbserve_limit_message_bytes", "Largest request message.",
+           sources.derived.message_bytes);
+  AddGauge(page, "orbserve_limit_streams", "Limit of orbserve_streams.",
+           sources.config.limits().max_streams());
+  AddConnections(sources.listener, page);
+  AddDenials(sources.denials, page);
+  AddReloads(sources.reloader, page);
+  AddNotReady(sources.not_ready, page);
+  if (sources.certificate_expiry_unix_s.has_value()) {
     AddGauge(page, "orbserve_tls_certificate_expiry_timestamp_seconds",
              "When the first certificate of the server's chain expires, in seconds since 1970.",
-             *expiry);
+             *sources.certificate_expiry_unix_s);
   }
 
   FamilyBuilder memory("orbserve_memory_bytes",
                        "Memory by purpose and device; device host is memory of the machine.",
                        MetricType::Gauge);
-  const auto add = [&](absl::string_view kind, const std::string& device, int64_t bytes) {
-    memory.AddGauge(static_cast<double>(bytes),
-                    {{"kind", std::string(kind.data(), kind.size())}, {"device", device}});
-  };
-  for (const MemoryUse& use : sources_.backend->memory()) add(use.kind, use.device, use.bytes);
+  std::vector<MemoryUse> uses = sources.backend.memory();
   // The copies are among the states of the backend.
-  add("references", "host", references.bytes - references.copy_bytes);
-  add("queue", "host", ledger.held(Resource::kFrameBytes));
-  add("responses", "host",
-      ledger.held(Resource::kStreamResponseBytes) + ledger.held(Resource::kUnaryResponseBytes));
-  add("tracks", "host", sources_.metrics->track_bytes());
+  uses.push_back({"references", "host", references.bytes - references.copy_bytes});
+  uses.push_back({"queue", "host", ledger.held(Resource::kFrameBytes)});
+  uses.push_back(
+      {"responses", "host",
+       ledger.held(Resource::kStreamResponseBytes) + ledger.held(Resource::kUnaryResponseBytes)});
+  uses.push_back({"tracks", "host", sources.metrics.track_bytes()});
+  for (const MemoryUse& use : uses) {
+    memory.Add(use.bytes, {{"kind", std::string(use.kind)}, {"device", use.device}});
+  }
   memory.MoveTo(page);
   return page;
 }

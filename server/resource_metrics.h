@@ -4,11 +4,9 @@
 #ifndef ORBSERVE_SERVER_RESOURCE_METRICS_H_
 #define ORBSERVE_SERVER_RESOURCE_METRICS_H_
 
-#include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -35,36 +33,28 @@ struct NotReady {
   bool self_check = false;  // a call of the server to its own address was not answered
 };
 
-// The parts of the server whose use is shown; none is null, and all outlive every scrape.
+// The parts of the server whose use is shown, and what the others tell at this moment.
 struct ResourceSources {
-  const server::Config* config = nullptr;  // complete and valid
-  const DerivedLimits* derived = nullptr;
-  const FeatureBackend* backend = nullptr;
-  const Metrics* metrics = nullptr;
-  const Ledger* ledger = nullptr;
-  const WorkerPool* decode_pool = nullptr;
-  const PlanCache* plans = nullptr;
-  const ReferenceStore* references = nullptr;
-  const MemoryWatch* memory = nullptr;
-  const Denials* denials = nullptr;
-  std::function<const Reloader*()> reloader;  // null without files
-  std::function<ListenerUse()> listener;
-  std::function<NotReady()> not_ready;
-  std::function<std::optional<int64_t>()> certificate_expiry_unix_s;  // nothing without TLS
+  const server::Config& config;  // complete and valid
+  const DerivedLimits& derived;
+  const FeatureBackend& backend;
+  const Metrics& metrics;
+  const Ledger& ledger;
+  const WorkerPool& decode_pool;
+  const PlanCache& plans;
+  const ReferenceStore& references;
+  const MemoryWatch& memory;
+  const Denials& denials;
+  const Reloader* reloader = nullptr;  // null without files
+  ListenerUse listener = {};
+  NotReady not_ready = {};
+  std::optional<int64_t> certificate_expiry_unix_s = {};  // nothing without TLS
 };
 
 // Tells the use of each bounded resource at the moment of the scrape, its limit, and the
 // memory behind it (docs/metrics.md). The limit of the gauge orbserve_NAME is
-// orbserve_limit_NAME. Thread-safe.
-class ResourceMetrics final : public prometheus::Collectable {
- public:
-  explicit ResourceMetrics(const ResourceSources& sources) : sources_(sources) {}
-
-  std::vector<prometheus::MetricFamily> Collect() const override;
-
- private:
-  const ResourceSources sources_;
-};
+// orbserve_limit_NAME.
+std::vector<prometheus::MetricFamily> ResourceFamilies(const ResourceSources& sources);
 
 }  // namespace orbserve
 

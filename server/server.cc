@@ -160,9 +160,9 @@ class Server::Impl {
                  }),
         reflection_(&send_timeouts_) {
     BoundResponses(derived, &ledger_);
-    metrics_.AddCollectable(power_);
-    metrics_.AddCollectable(device_monitor_);
-    metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
+    metrics_.AddSource([this] { return power_->Collect(); });
+    metrics_.AddSource([this] { return device_monitor_->Collect(); });
+    metrics_.AddSource([this] { return ResourceFamilies(Resources()); });
   }
 
   ~Impl() {
@@ -520,28 +520,22 @@ class Server::Impl {
     return services;
   }
 
-  ResourceSources Resources() {
-    ResourceSources sources;
-    sources.config = &config_;
-    sources.derived = &derived_;
-    sources.backend = backend_.get();
-    sources.metrics = &metrics_;
-    sources.ledger = &ledger_;
-    sources.decode_pool = executor_.get();
-    sources.plans = &plans_;
-    sources.references = &references_;
-    sources.memory = &memory_;
-    sources.not_ready = [this] {
-      return NotReady{health_.draining(), health_.device_lost(), health_.device_stalled(),
-                      self_check_ != nullptr && self_check_->last_failed()};
-    };
-    sources.certificate_expiry_unix_s = [this]() -> std::optional<int64_t> {
-      if (tls_ == nullptr) return std::nullopt;
-      return tls_->expiry_unix_s();
-    };
-    sources.denials = &denials_;
-    sources.reloader = [this] { return reloader_.get(); };
-    sources.listener = [this] { return listener_ == nullptr ? ListenerUse() : listener_->use(); };
+  ResourceSources Resources() const {
+    ResourceSources sources = {.config = config_,
+                               .derived = derived_,
+                               .backend = *backend_,
+                               .metrics = metrics_,
+                               .ledger = ledger_,
+                               .decode_pool = *executor_,
+                               .plans = plans_,
+                               .references = references_,
+                               .memory = memory_,
+                               .denials = denials_,
+                               .reloader = reloader_.get()};
+    if (listener_ != nullptr) sources.listener = listener_->use();
+    sources.not_ready = {health_.draining(), health_.device_lost(), health_.device_stalled(),
+                         self_check_ != nullptr && self_check_->last_failed()};
+    if (tls_ != nullptr) sources.certificate_expiry_unix_s = tls_->expiry_unix_s();
     return sources;
   }
 };

@@ -38,8 +38,8 @@ class ServerPower final : public PowerSource {
 
 class LocalPower final : public PowerSource {
  public:
-  LocalPower(std::vector<std::unique_ptr<PowerReader>> readers,
-             std::vector<DeviceDescription> devices, const std::string& root)
+  LocalPower(std::vector<PowerReader> readers, std::vector<DeviceDescription> devices,
+             const std::string& root)
       : devices_(std::move(devices)),
         power_(std::make_shared<PowerMonitor>(std::move(readers))),
         monitor_(std::make_shared<DeviceMonitor>("", BoardName(root), devices_,

@@ -11,30 +11,27 @@
 #include <utility>
 #include <vector>
 
-#include "server/telemetry/metric_devices.h"
-
 namespace orbserve {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-inline MetricLabels LabelsOf(const MetricDevice& device) {
-  return {{"backend", device.backend}, {"device", device.device}};
-}
-
 // One family of a page of metrics, series by series.
 class FamilyBuilder {
  public:
-  FamilyBuilder(const char* name, const char* help, prometheus::MetricType type)
+  FamilyBuilder(const std::string& name, const std::string& help, prometheus::MetricType type)
       : family_{name, help, type, {}} {}
 
-  void AddCounter(double value, MetricLabels labels = {}) {
-    Add(std::move(labels)).counter.value = value;
-  }
-  void AddGauge(double value, MetricLabels labels = {}) {
-    Add(std::move(labels)).gauge.value = value;
+  // A series of a counter or gauge.
+  template <typename Number>
+  void Add(Number value, MetricLabels labels = {}) {
+    prometheus::ClientMetric& metric = family_.metric.emplace_back();
+    metric.label = std::move(labels);
+    const bool is_counter = family_.type == prometheus::MetricType::Counter;
+    (is_counter ? metric.counter.value : metric.gauge.value) = static_cast<double>(value);
   }
   void AddHistogram(prometheus::ClientMetric::Histogram histogram, MetricLabels labels = {}) {
-    Add(std::move(labels)).histogram = std::move(histogram);
+    family_.metric.emplace_back().label = std::move(labels);
+    family_.metric.back().histogram = std::move(histogram);
   }
 
   // Appends the family to `families`, unless it has no series. Once only.
@@ -43,28 +40,22 @@ class FamilyBuilder {
   }
 
  private:
-  prometheus::ClientMetric& Add(MetricLabels labels) {
-    prometheus::ClientMetric& metric = family_.metric.emplace_back();
-    metric.label = std::move(labels);
-    return metric;
-  }
-
   prometheus::MetricFamily family_;
 };
 
 // Appends a family of one series without labels.
 template <typename Number>
-void AddCounter(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
-                Number value) {
+void AddCounter(std::vector<prometheus::MetricFamily>& families, const std::string& name,
+                const std::string& help, Number value) {
   FamilyBuilder family(name, help, prometheus::MetricType::Counter);
-  family.AddCounter(static_cast<double>(value));
+  family.Add(value);
   family.MoveTo(families);
 }
 template <typename Number>
-void AddGauge(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
-              Number value) {
+void AddGauge(std::vector<prometheus::MetricFamily>& families, const std::string& name,
+              const std::string& help, Number value) {
   FamilyBuilder family(name, help, prometheus::MetricType::Gauge);
-  family.AddGauge(static_cast<double>(value));
+  family.Add(value);
   family.MoveTo(families);
 }
 

@@ -3,21 +3,22 @@
 
 #include "server/telemetry/metrics.h"
 
-#include <prometheus/collectable.h>
-#include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <deque>
+#include <optional>
+#include <set>
 #include <utility>
 
-#include "server/telemetry/atomic_cell.h"
-#include "server/telemetry/device_activity.h"
-#include "server/telemetry/duration_histogram.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/telemetry/busy_time.h"
 #include "server/telemetry/family_builder.h"
 #include "server/telemetry/process_metrics.h"
-#include "server/telemetry/stage_durations.h"
+#include "server/telemetry/series.h"
 
 namespace orbserve {
 namespace {
@@ -54,39 +55,93 @@ size_t CodeIndex(absl::StatusCode code) {
              : static_cast<size_t>(absl::StatusCode::kUnknown);
 }
 
+using PhaseHistograms = std::array<DurationHistogram, kFramePhaseNames.size()>;
+
+MetricLabels LabelsOf(const MetricDevice& device) {
+  return {{"backend", device.backend}, {"device", device.device}};
+}
+
+// Only series that have an observation: most pairs of a device and a stage do not exist.
+void AddStage(const DurationHistogram& histogram, std::string stage, const MetricDevice& device,
+              FamilyBuilder& family) {
+  prometheus::ClientMetric::Histogram read = histogram.Read();
+  if (read.sample_count == 0) return;
+  family.AddHistogram(
+      std::move(read),
+      {{"stage", std::move(stage)}, {"backend", device.backend}, {"device", device.device}});
+}
+
+void AddPhases(const PhaseHistograms& phases, const MetricDevice& device, FamilyBuilder& family) {
+  for (size_t i = 0; i < phases.size(); ++i) {
+    AddStage(phases[i], std::string(kFramePhaseNames[i]), device, family);
+  }
+}
+
 }  // namespace
 
 // The counters, which the functions of Metrics write, and the page made of them.
 class Metrics::Impl {
  public:
-  explicit Impl(MetricsOptions options)
-      : version(std::move(options.version)),
-        devices(std::move(options.devices)),
-        activity(&devices),
-        stages(&devices) {}
+  // What one device has recorded.
+  struct DeviceSeries {
+    explicit DeviceSeries(MetricDevice labels) : device(std::move(labels)) {}
+    ~DeviceSeries() {
+      for (auto& slot : stages) delete slot.load(std::memory_order_acquire);
+    }
+
+    static constexpr std::array<double, 12> kFramesBounds = {1,  2,  3,  4,  6,  8,
+                                                             12, 16, 24, 32, 48, 64};
+
+    const MetricDevice device;
+    PhaseHistograms phases;
+    // [StageSet::bits()], null where the set was never observed. Owned.
+    std::array<std::atomic<DurationHistogram*>, 1 << kStageCount> stages = {};
+    Histogram<kFramesBounds, 1> batch_sizes;
+    AtomicCell losses;
+
+    mutable absl::Mutex mutex;
+    BusyTime busy ABSL_GUARDED_BY(mutex);
+    int64_t busy_ns ABSL_GUARDED_BY(mutex) = 0;
+  };
+
+  explicit Impl(MetricsOptions options) : version(std::move(options.version)) {
+    for (MetricDevice& device : options.devices) devices.emplace_back(std::move(device));
+    devices.emplace_back(MetricDevice{"other", "other"});
+  }
+
+  // The last one, "other", for a device that is not known. A server has a handful of devices: a
+  // linear search is faster than hashing.
+  DeviceSeries& Of(absl::string_view backend, absl::string_view device) {
+    return Find([&](const MetricDevice& known) {
+      return known.device == device && known.backend == backend;
+    });
+  }
+  // The first backend's, where several share the device.
+  DeviceSeries& Of(absl::string_view device) {
+    return Find([&](const MetricDevice& known) { return known.device == device; });
+  }
 
   std::string Render() const {
     std::vector<MetricFamily> families;
     CollectCalls(families);
-    stages.Collect(families);
-    activity.Collect(families);
+    CollectStages(families);
+    CollectDevices(families);
     CollectFrames(families);
     CollectAnswers(families);
     FamilyBuilder build("orbserve_build_info", "1; the label names the running version.",
                         MetricType::Gauge);
-    build.AddGauge(1, {{"version", version}});
+    build.Add(1, {{"version", version}});
     build.MoveTo(families);
     CollectProcess(families);
-    for (const auto& other : others) {
-      for (MetricFamily& family : other->Collect()) families.push_back(std::move(family));
+    for (const auto& source : sources) {
+      for (MetricFamily& family : source()) families.push_back(std::move(family));
     }
     return prometheus::TextSerializer().Serialize(families);
   }
 
   const std::string version;
-  const MetricDevices devices;
-  DeviceActivity activity;
-  StageDurations stages;
+  std::deque<DeviceSeries> devices;  // fixed after construction
+  PhaseHistograms host_phases;
   std::array<DurationHistogram, kMethods.size() * kCodeCount> requests;
   std::array<DurationHistogram, kMethods.size()> frame_durations;
   std::array<AtomicCell, kOutcomeCount> outcomes;
@@ -96,9 +151,65 @@ class Metrics::Impl {
   AtomicCell keypoints;
   AtomicCell streams;
   AtomicCell track_bytes;
-  std::vector<std::shared_ptr<prometheus::Collectable>> others;
+  std::vector<std::function<std::vector<MetricFamily>()>> sources;
 
  private:
+  template <typename Matches>
+  DeviceSeries& Find(const Matches& matches) {
+    const auto found = std::find_if(devices.begin(), devices.end(),
+                                    [&](const DeviceSeries& one) { return matches(one.device); });
+    return found == devices.end() ? devices.back() : *found;
+  }
+
+  void CollectStages(std::vector<MetricFamily>& families) const {
+    FamilyBuilder family(
+        "orbserve_stage_duration_seconds",
+        "Time of one frame in one stage; a stage of a batch counts once for each of its frames.",
+        MetricType::Histogram);
+    AddPhases(host_phases, {"host", "host"}, family);
+    for (const DeviceSeries& series : devices) {
+      AddPhases(series.phases, series.device, family);
+      for (size_t bits = 0; bits < series.stages.size(); ++bits) {
+        const DurationHistogram* const histogram =
+            series.stages[bits].load(std::memory_order_acquire);
+        if (histogram == nullptr) continue;
+        AddStage(*histogram, StageSet::FromBits(static_cast<uint16_t>(bits)).Name(), series.device,
+                 family);
+      }
+    }
+    family.MoveTo(families);
+  }
+
+  void CollectDevices(std::vector<MetricFamily>& families) const {
+    FamilyBuilder batches("orbserve_batch_size_frames",
+                          "Frames that went through a device together.", MetricType::Histogram);
+    FamilyBuilder busy("orbserve_device_busy_seconds_total",
+                       "Time in which a device worked for at least one batch; overlaps count once.",
+                       MetricType::Counter);
+    FamilyBuilder lost("orbserve_device_lost_total", "Times that a device stopped answering.",
+                       MetricType::Counter);
+    std::set<std::string> told;
+    for (const DeviceSeries& series : devices) {
+      const bool is_known = &series != &devices.back();
+      prometheus::ClientMetric::Histogram read = series.batch_sizes.Read();
+      if (is_known || read.sample_count > 0) {
+        batches.AddHistogram(std::move(read), LabelsOf(series.device));
+      }
+      {
+        absl::MutexLock lock(&series.mutex);
+        if (is_known || series.busy_ns > 0) {
+          busy.Add(static_cast<double>(series.busy_ns) * 1e-9, LabelsOf(series.device));
+        }
+      }
+      // Two backends may share a device; its losses are counted with the first.
+      const int64_t losses = series.losses.Read();
+      if (told.insert(series.device.device).second && (is_known || losses > 0)) {
+        lost.Add(losses, {{"device", series.device.device}});
+      }
+    }
+    for (FamilyBuilder* family : {&batches, &busy, &lost}) family->MoveTo(families);
+  }
+
   void CollectCalls(std::vector<MetricFamily>& families) const {
     FamilyBuilder calls("orbserve_request_duration_seconds",
                         "Time from the arrival of a call to its end, by method and gRPC status.",
@@ -130,10 +241,9 @@ class Metrics::Impl {
     FamilyBuilder family("orbserve_frames_total",
                          "Frames that ended, by outcome: ok, or the reason of the error.",
                          MetricType::Counter);
-    family.AddCounter(static_cast<double>(outcomes[0].Read()), {{"outcome", "ok"}});
+    family.Add(outcomes[0].Read(), {{"outcome", "ok"}});
     for (size_t i = 0; i < kErrorReasons.size(); ++i) {
-      family.AddCounter(static_cast<double>(outcomes[1 + i].Read()),
-                        {{"outcome", std::string(kErrorReasons[i].name)}});
+      family.Add(outcomes[1 + i].Read(), {{"outcome", std::string(kErrorReasons[i].name)}});
     }
     family.MoveTo(families);
     AddCounter(families, "orbserve_frames_received_total", "Frames that arrived.", received.Read());
@@ -148,8 +258,7 @@ class Metrics::Impl {
     FamilyBuilder family("orbserve_calls_aborted_total", "Calls that the server ended, by cause.",
                          MetricType::Counter);
     for (size_t i = 0; i < kAbortCauses.size(); ++i) {
-      family.AddCounter(static_cast<double>(aborts[i].Read()),
-                        {{"cause", std::string(kAbortCauses[i])}});
+      family.Add(aborts[i].Read(), {{"cause", std::string(kAbortCauses[i])}});
     }
     family.MoveTo(families);
   }
@@ -169,34 +278,42 @@ void Metrics::ObserveFrame(absl::string_view method, const FrameTimes& times) {
 }
 
 void Metrics::ObservePhases(const FrameTimes& times) {
-  std::optional<size_t> device;
-  if (!times.backend.empty()) device = impl_->devices.IndexOf(times.backend, times.device);
+  PhaseHistograms& device =
+      times.backend.empty() ? impl_->host_phases : impl_->Of(times.backend, times.device).phases;
   for (size_t i = 0; i < kFramePhaseNames.size(); ++i) {
     const auto phase = static_cast<FramePhase>(i);
     const std::chrono::duration<double> spent = times.spent(phase);
     if (spent.count() <= 0) continue;
-    if (device.has_value() && !IsOfHost(phase)) {
-      impl_->stages.ObservePhase(phase, *device, spent.count());
-    } else {
-      impl_->stages.ObserveHost(phase, spent.count());
-    }
+    (IsOfHost(phase) ? impl_->host_phases : device)[i].Observe(spent.count());
   }
 }
 
 void Metrics::ObserveStages(StageSet stages, absl::string_view backend, absl::string_view device,
                             double seconds) {
-  impl_->stages.ObserveStages(stages, impl_->devices.IndexOf(backend, device), seconds);
+  if (stages.empty()) return;
+  std::atomic<DurationHistogram*>& slot = impl_->Of(backend, device).stages[stages.bits()];
+  DurationHistogram* histogram = slot.load(std::memory_order_acquire);
+  if (histogram == nullptr) {
+    auto made = std::make_unique<DurationHistogram>();
+    // Another thread may have been first; `histogram` is then the one that it made.
+    if (slot.compare_exchange_strong(histogram, made.get(), std::memory_order_acq_rel)) {
+      histogram = made.release();
+    }
+  }
+  histogram->Observe(seconds);
 }
 
 void Metrics::ObserveBatch(absl::string_view backend, absl::string_view device, int frames,
                            SteadyTime busy_begin, SteadyTime busy_end) {
-  impl_->activity.ObserveBatchSize(impl_->devices.IndexOf(backend, device), frames);
+  impl_->Of(backend, device).batch_sizes.Observe(frames);
   AddBusyInterval(backend, device, busy_begin, busy_end);
 }
 
 void Metrics::AddBusyInterval(absl::string_view backend, absl::string_view device, SteadyTime begin,
                               SteadyTime end) {
-  impl_->activity.AddBusyInterval(impl_->devices.IndexOf(backend, device), begin, end);
+  Impl::DeviceSeries& series = impl_->Of(backend, device);
+  absl::MutexLock lock(&series.mutex);
+  series.busy_ns += series.busy.Add(begin, end).count();
 }
 
 void Metrics::FrameReceived(int64_t bytes) {
@@ -230,12 +347,10 @@ void Metrics::StreamClosed() { impl_->streams.Add(-1); }
 void Metrics::AddTrackBytes(int64_t change) { impl_->track_bytes.Add(change); }
 int64_t Metrics::track_bytes() const { return impl_->track_bytes.Read(); }
 
-void Metrics::DeviceLost(absl::string_view device) {
-  impl_->activity.DeviceLost(impl_->devices.IndexOf(device));
-}
+void Metrics::DeviceLost(absl::string_view device) { impl_->Of(device).losses.Add(1); }
 
-void Metrics::AddCollectable(std::shared_ptr<prometheus::Collectable> collectable) {
-  impl_->others.push_back(std::move(collectable));
+void Metrics::AddSource(std::function<std::vector<MetricFamily>()> source) {
+  impl_->sources.push_back(std::move(source));
 }
 
 std::string Metrics::Render() const { return impl_->Render(); }

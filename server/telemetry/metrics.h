@@ -8,8 +8,11 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_METRICS_H_
 #define ORBSERVE_SERVER_TELEMETRY_METRICS_H_
 
+#include <prometheus/metric_family.h>
+
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,11 +22,6 @@
 #include "features/errors.h"
 #include "features/pipeline/stage.h"
 #include "server/telemetry/frame_times.h"
-#include "server/telemetry/metric_devices.h"
-
-namespace prometheus {
-class Collectable;
-}  // namespace prometheus
 
 namespace orbserve {
 
@@ -43,6 +41,12 @@ struct FrameCounts {
   int64_t received = 0;
   int64_t ok = 0;
   int64_t failed = 0;  // of all reasons
+};
+
+// A device of a backend: a pair of label values.
+struct MetricDevice {
+  std::string backend;  // "cpu"
+  std::string device;   // "cpu", "cuda:0"
 };
 
 struct MetricsOptions {
@@ -97,8 +101,9 @@ class Metrics {
   int64_t track_bytes() const;
   void DeviceLost(absl::string_view device);
 
-  // Adds families of another part of the program to the page. Not while a scrape may run.
-  void AddCollectable(std::shared_ptr<prometheus::Collectable> collectable);
+  // Adds the families of another part of the program, as they are at the moment of a scrape, to the
+  // page. Not while a scrape may run.
+  void AddSource(std::function<std::vector<prometheus::MetricFamily>()> source);
 
   // The page, in Prometheus' text format 0.0.4.
   std::string Render() const;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "server/telemetry/power/energy_meter.h"
+#include "server/telemetry/power/energy.h"
 #include "server/telemetry/power/power_reader.h"
 #include "tests/gpu/gpu_test_support.h"
 
@@ -34,7 +34,7 @@ std::vector<EnergySegment> Measure(const PowerReaders& power, std::chrono::milli
     const auto next = Clock::now() + std::chrono::milliseconds(20);
     while (Clock::now() < next) work();
     for (size_t i = 0; i < meters.size(); ++i) {
-      const absl::StatusOr<PowerReading> reading = power.readers[i]->Read();
+      const absl::StatusOr<PowerReading> reading = power.readers[i].read();
       EXPECT_TRUE(reading.ok()) << reading.status();
       if (!reading.ok()) continue;
       const auto segment = meters[i].Add(Clock::now(), *reading);

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kStaleState{5};
 
 DeviceMonitor::DeviceMonitor(absl::string_view backend, std::string board,
                              const std::vector<DeviceDescription>& devices,
-                             std::vector<std::unique_ptr<DeviceProbe>> probes, Now now)
+                             std::vector<DeviceProbe> probes, Now now)
     : backend_(backend), board_(std::move(board)), now_(std::move(now)) {
   for (size_t i = 0; i < devices.size(); ++i) {
     Device& device = devices_.emplace_back();
@@ -34,7 +34,7 @@ DeviceMonitor::DeviceMonitor(absl::string_view backend, std::string board,
 void DeviceMonitor::Poll() {
   for (Device& device : devices_) {
     if (device.probe == nullptr) continue;
-    DeviceCondition condition = device.probe->Read();
+    DeviceCondition condition = device.probe();
     absl::MutexLock lock(&mutex_);
     device.condition = std::move(condition);
     device.read_at = now_();
@@ -75,26 +75,26 @@ std::vector<MetricFamily> DeviceMonitor::Collect() const {
     const auto labels = [&device](const char* key, const std::string& value) {
       return MetricLabels{{"device", device.name}, {key, value}};
     };
-    info.AddGauge(1, {{"backend", backend_},
-                      {"device", device.name},
-                      {"model", device.model},
-                      {"board", board_},
-                      {"power_mode", now.power_mode},
-                      {"clocks", now.clock_mode}});
+    info.Add(1, {{"backend", backend_},
+                 {"device", device.name},
+                 {"model", device.model},
+                 {"board", board_},
+                 {"power_mode", now.power_mode},
+                 {"clocks", now.clock_mode}});
     for (const auto& clock : now.clocks) {
-      clocks.AddGauge(clock.hertz, labels("clock", clock.clock));
+      clocks.Add(clock.hertz, labels("clock", clock.clock));
       if (clock.limit_hertz.has_value()) {
-        limits.AddGauge(*clock.limit_hertz, labels("clock", clock.clock));
+        limits.Add(*clock.limit_hertz, labels("clock", clock.clock));
       }
     }
     for (const auto& one : now.temperatures) {
-      temperatures.AddGauge(one.celsius, labels("sensor", one.sensor));
+      temperatures.Add(one.celsius, labels("sensor", one.sensor));
     }
     for (const auto& one : now.throttles) {
-      throttled.AddGauge(one.is_active ? 1 : 0, labels("reason", one.reason));
+      throttled.Add(one.is_active ? 1 : 0, labels("reason", one.reason));
     }
     for (const auto& one : now.throttle_events) {
-      events.AddCounter(static_cast<double>(one.count), labels("reason", one.reason));
+      events.Add(one.count, labels("reason", one.reason));
     }
   }
   std::vector<MetricFamily> families;

@@ -4,13 +4,11 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_MONITOR_H_
 #define ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_MONITOR_H_
 
-#include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +28,7 @@ namespace orbserve {
 // orbserve_device_throttle_events_total (docs/metrics.md).
 //
 // Thread-safe, but for Poll(), which one thread calls.
-class DeviceMonitor final : public prometheus::Collectable {
+class DeviceMonitor {
  public:
   using Now = std::function<SteadyTime()>;
 
@@ -40,8 +38,7 @@ class DeviceMonitor final : public prometheus::Collectable {
   // where there is none. Reads every probe once.
   DeviceMonitor(
       absl::string_view backend, std::string board, const std::vector<DeviceDescription>& devices,
-      std::vector<std::unique_ptr<DeviceProbe>> probes,
-      Now now = [] { return std::chrono::steady_clock::now(); });
+      std::vector<DeviceProbe> probes, Now now = [] { return std::chrono::steady_clock::now(); });
 
   const std::string& board() const { return board_; }
 
@@ -49,13 +46,13 @@ class DeviceMonitor final : public prometheus::Collectable {
 
   // The last condition of a device; nothing where it was not read in the last seconds.
   std::optional<DeviceCondition> ConditionOf(absl::string_view device) const;
-  std::vector<prometheus::MetricFamily> Collect() const override;
+  std::vector<prometheus::MetricFamily> Collect() const;
 
  private:
   struct Device {
     std::string name;
     std::string model;
-    std::unique_ptr<DeviceProbe> probe;  // may be null
+    DeviceProbe probe;  // may be null
     std::optional<DeviceCondition> condition;
     SteadyTime read_at;
   };

@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/telemetry/device/nvml_probe.h"
-#include "server/telemetry/device/sysfs_probe.h"
 #include "server/telemetry/sensors/sensor_file.h"
 
 namespace orbserve {
@@ -29,10 +27,9 @@ std::vector<DeviceDescription> FindLocalDevices(const std::string& library) {
   return devices;
 }
 
-std::vector<std::unique_ptr<DeviceProbe>> FindDeviceProbes(
-    const std::vector<DeviceDescription>& devices, const std::string& root,
-    const std::string& library) {
-  std::vector<std::unique_ptr<DeviceProbe>> probes;
+std::vector<DeviceProbe> FindDeviceProbes(const std::vector<DeviceDescription>& devices,
+                                          const std::string& root, const std::string& library) {
+  std::vector<DeviceProbe> probes;
   std::shared_ptr<const NvmlLibrary> nvml;  // null until it is needed, and where it is missing
   for (const DeviceDescription& device : devices) {
     if (probes.empty() && IsJetson(root)) {

@@ -7,6 +7,7 @@
 #define ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_PROBE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,13 +46,9 @@ struct DeviceCondition {
   std::vector<ThrottleEvents> throttle_events;
 };
 
-// Sensors of one device. Used by one thread at a time.
-class DeviceProbe {
- public:
-  virtual ~DeviceProbe() = default;
-  // Takes as long as the sensors do, up to some milliseconds.
-  virtual DeviceCondition Read() = 0;
-};
+// Reads the sensors of one device, which takes as long as they do, up to some milliseconds. Used by
+// one thread at a time.
+using DeviceProbe = std::function<DeviceCondition()>;
 
 // Name of the board: the model of the device tree, else the product's name; empty where unknown.
 // `root`: before every path, for tests.
@@ -64,9 +61,20 @@ std::vector<DeviceDescription> FindLocalDevices(const std::string& library = kNv
 // Finds the probe of each device, in their order; null for a device of which nothing can be read. A
 // Jetson's files describe its first device, because processor and GPU are one module. Other GPUs
 // are asked through NVML (`library`), processors through files.
-std::vector<std::unique_ptr<DeviceProbe>> FindDeviceProbes(
-    const std::vector<DeviceDescription>& devices, const std::string& root = "",
-    const std::string& library = kNvmlLibraryName);
+std::vector<DeviceProbe> FindDeviceProbes(const std::vector<DeviceDescription>& devices,
+                                          const std::string& root = "",
+                                          const std::string& library = kNvmlLibraryName);
+
+// True on an NVIDIA Jetson module.
+bool IsJetson(const std::string& root);
+// A Jetson module, with its GPU: devfreq, cpufreq, thermal zones, throttle alerts, events of
+// over-current, and the mode of nvpmodel.
+DeviceProbe MakeJetsonProbe(const std::string& root);
+// A machine's processors: cpufreq and their temperature.
+DeviceProbe MakeProcessorProbe(const std::string& root);
+// The board at this PCI address; null where there is no such board.
+DeviceProbe MakeNvmlProbe(std::shared_ptr<const NvmlLibrary> library,
+                          const std::string& pci_bus_id);
 
 }  // namespace orbserve
 

@@ -1,66 +1,61 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/telemetry/power/nvml_power_reader.h"
-
-#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "server/telemetry/power/power_reader.h"
 
 namespace orbserve {
 namespace {
 
-class NvmlPowerReader final : public PowerReader {
- public:
-  // The caller has asked the device whether it counts energy, and whether it `has_power`.
-  NvmlPowerReader(std::shared_ptr<const NvmlLibrary> library, NvmlLibrary::Device device,
-                  PowerRail rail, bool has_power)
-      : library_(std::move(library)),
-        device_(device),
-        rail_(std::move(rail)),
-        has_power_(has_power) {}
+constexpr double kPerThousand = 1e-3;  // millijoules and milliwatts
 
-  const PowerRail& rail() const override { return rail_; }
+// Since the driver was loaded. Counts in steps; boards before Volta do not have it.
+absl::StatusOr<double> EnergyJoules(const NvmlLibrary& nvml, NvmlLibrary::Device board) {
+  ORBSERVE_ASSIGN_OR_RETURN(
+      const NvmlLibrary::Count millijoules,
+      nvml.Query<NvmlLibrary::Count>("nvmlDeviceGetTotalEnergyConsumption", board));
+  return static_cast<double>(millijoules) * kPerThousand;
+}
 
-  absl::StatusOr<PowerReading> Read() override {
-    PowerReading reading;
-    if (rail_.counts_energy) {
-      ORBSERVE_ASSIGN_OR_RETURN(reading.energy_joules, library_->EnergyJoules(device_));
-    }
-    if (has_power_) {
-      ORBSERVE_ASSIGN_OR_RETURN(reading.power_watts, library_->PowerWatts(device_));
-    }
-    return reading;
-  }
+// Mean of the last second on boards from Ampere on but GA100, else the power now.
+absl::StatusOr<double> PowerWatts(const NvmlLibrary& nvml, NvmlLibrary::Device board) {
+  ORBSERVE_ASSIGN_OR_RETURN(const unsigned milliwatts,
+                            nvml.Query<unsigned>("nvmlDeviceGetPowerUsage", board));
+  return milliwatts * kPerThousand;
+}
 
- private:
-  const std::shared_ptr<const NvmlLibrary> library_;
-  const NvmlLibrary::Device device_;
-  const PowerRail rail_;
-  const bool has_power_;
-};
-
-absl::StatusOr<std::unique_ptr<PowerReader>> MakeReader(
-    const std::shared_ptr<const NvmlLibrary>& library, const DeviceDescription& device) {
-  ORBSERVE_ASSIGN_OR_RETURN(const NvmlLibrary::Device handle, library->DeviceAt(device.pci_bus_id));
-  const absl::StatusOr<double> energy = library->EnergyJoules(handle);
-  const absl::StatusOr<double> power = library->PowerWatts(handle);
+absl::StatusOr<PowerReader> MakeReader(std::shared_ptr<const NvmlLibrary> nvml,
+                                       const DeviceDescription& device) {
+  ORBSERVE_ASSIGN_OR_RETURN(const NvmlLibrary::Device board, nvml->DeviceAt(device.pci_bus_id));
+  const absl::StatusOr<double> energy = EnergyJoules(*nvml, board);
+  const absl::StatusOr<double> power = PowerWatts(*nvml, board);
   if (!energy.ok() && !power.ok()) {
     return MakeError(ErrorReason::kUnsupported,
                      absl::StrCat(energy.status().message(), "; ", power.status().message()));
   }
-  PowerRail rail;
-  rail.rail = device.device;
-  rail.source = "nvml";
-  rail.scope = "total";
-  rail.counts_energy = energy.ok();
-  rail.driver = library->DriverVersion();
-  rail.model = device.name;
-  rail.device = device.device;
-  return std::make_unique<NvmlPowerReader>(library, handle, std::move(rail), power.ok());
+  PowerRail rail = {.rail = device.device,
+                    .source = "nvml",
+                    .scope = "total",
+                    .counts_energy = energy.ok(),
+                    .driver = nvml->DriverVersion(),
+                    .model = device.name,
+                    .device = device.device};
+  ReadPower read = [nvml = std::move(nvml), board, has_energy = energy.ok(),
+                    has_power = power.ok()]() -> absl::StatusOr<PowerReading> {
+    PowerReading reading;
+    if (has_energy) {
+      ORBSERVE_ASSIGN_OR_RETURN(reading.energy_joules, EnergyJoules(*nvml, board));
+    }
+    if (has_power) {
+      ORBSERVE_ASSIGN_OR_RETURN(reading.power_watts, PowerWatts(*nvml, board));
+    }
+    return reading;
+  };
+  return PowerReader{std::move(rail), std::move(read)};
 }
 
 }  // namespace
@@ -68,17 +63,14 @@ absl::StatusOr<std::unique_ptr<PowerReader>> MakeReader(
 PowerReaders FindNvmlPowerReaders(const std::vector<DeviceDescription>& devices,
                                   const std::string& library) {
   PowerReaders found;
-  const auto has_address = [](const DeviceDescription& device) {
-    return !device.pci_bus_id.empty();
-  };
-  if (std::none_of(devices.begin(), devices.end(), has_address)) return found;
-  const auto nvml = NvmlLibrary::Load(library);
-  if (!nvml.ok()) {
-    found.failures.emplace_back(nvml.status().message());
-    return found;
-  }
+  absl::StatusOr<std::shared_ptr<const NvmlLibrary>> nvml = nullptr;
   for (const DeviceDescription& device : devices) {
-    if (!has_address(device)) continue;
+    if (device.pci_bus_id.empty()) continue;
+    if (nvml.ok() && *nvml == nullptr) nvml = NvmlLibrary::Load(library);
+    if (!nvml.ok()) {
+      found.failures.emplace_back(nvml.status().message());
+      return found;
+    }
     auto reader = MakeReader(*nvml, device);
     if (reader.ok()) {
       found.readers.push_back(*std::move(reader));

@@ -19,23 +19,18 @@ constexpr std::chrono::seconds kStaleReading{3};
 
 }  // namespace
 
-PowerMonitor::PowerMonitor(std::vector<std::unique_ptr<PowerReader>> readers, Now now)
-    : now_(std::move(now)) {
-  for (auto& reader : readers) {
-    rails_.emplace_back();
-    rails_.back().info = reader->rail();
-    rails_.back().reader = std::move(reader);
-  }
+PowerMonitor::PowerMonitor(std::vector<PowerReader> readers, Now now) : now_(std::move(now)) {
+  for (PowerReader& reader : readers) rails_.emplace_back().reader = std::move(reader);
   Poll();
 }
 
 absl::string_view PowerMonitor::source() const {
-  return rails_.empty() ? absl::string_view("none") : rails_.front().info.source;
+  return rails_.empty() ? absl::string_view("none") : rails_.front().reader.rail.source;
 }
 
 void PowerMonitor::Poll() {
   for (Rail& rail : rails_) {
-    const absl::StatusOr<PowerReading> reading = rail.reader->Read();
+    const absl::StatusOr<PowerReading> reading = rail.reader.read();
     const SteadyTime time = now_();
     std::optional<EnergySegment> segment;
     {
@@ -79,7 +74,7 @@ std::optional<EnergySegment> PowerMonitor::Take(RailState& state,
 std::optional<double> PowerMonitor::AddBatch(absl::string_view device, int frames, SteadyTime begin,
                                              SteadyTime end) {
   const auto rail = std::find_if(rails_.begin(), rails_.end(), [&](const Rail& candidate) {
-    return !device.empty() && candidate.info.device == device;
+    return !device.empty() && candidate.reader.rail.device == device;
   });
   if (rail == rails_.end()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
@@ -95,7 +90,7 @@ std::vector<RailFigures> PowerMonitor::Figures() const {
   std::vector<RailFigures> all;
   for (const Rail& rail : rails_) {
     RailFigures& figures = all.emplace_back();
-    figures.rail = rail.info;
+    figures.rail = rail.reader.rail;
     const prometheus::ClientMetric::Histogram of_frames = rail.frame_joules.Read();
     figures.frames = of_frames.sample_count;
     figures.frame_joules = of_frames.sample_sum;
@@ -131,15 +126,15 @@ std::vector<prometheus::MetricFamily> PowerMonitor::Collect() const {
     if (!info.device.empty()) {
       frames.AddHistogram(rails_[i].frame_joules.Read(), {{"device", info.device}});
     }
-    errors.AddCounter(static_cast<double>(all[i].read_errors), labels);
-    if (all[i].watts.has_value()) watts.AddGauge(*all[i].watts, labels);
-    if (all[i].joules.has_value()) joules.AddCounter(*all[i].joules, labels);
+    errors.Add(all[i].read_errors, labels);
+    if (all[i].watts.has_value()) watts.Add(*all[i].watts, labels);
+    if (all[i].joules.has_value()) joules.Add(*all[i].joules, labels);
     labels.insert(labels.end(), {{"energy", info.counts_energy ? "counted" : "integrated"},
                                  {"driver", info.driver},
                                  {"model", info.model}});
-    source.AddGauge(1, std::move(labels));
+    source.Add(1, std::move(labels));
   }
-  if (all.empty()) source.AddGauge(1, {{"source", "none"}});
+  if (all.empty()) source.Add(1, {{"source", "none"}});
   std::vector<prometheus::MetricFamily> families;
   for (FamilyBuilder* family : {&watts, &joules, &frames, &errors, &source}) {
     family->MoveTo(families);

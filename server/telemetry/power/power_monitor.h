@@ -4,14 +4,12 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 #define ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 
-#include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,11 +17,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
-#include "server/telemetry/duration_histogram.h"
-#include "server/telemetry/power/batch_energy_estimate.h"
-#include "server/telemetry/power/batch_energy_shares.h"
-#include "server/telemetry/power/energy_meter.h"
+#include "server/telemetry/power/energy.h"
 #include "server/telemetry/power/power_reader.h"
+#include "server/telemetry/series.h"
 
 namespace orbserve {
 
@@ -52,7 +48,7 @@ struct RailFigures {
 // cannot be read loses its series until it can.
 //
 // Thread-safe, but for Poll(), which one thread calls.
-class PowerMonitor final : public prometheus::Collectable {
+class PowerMonitor {
  public:
   using Now = std::function<SteadyTime()>;
 
@@ -61,8 +57,7 @@ class PowerMonitor final : public prometheus::Collectable {
 
   // Reads every rail once, so that there are figures from the start.
   explicit PowerMonitor(
-      std::vector<std::unique_ptr<PowerReader>> readers,
-      Now now = [] { return std::chrono::steady_clock::now(); });
+      std::vector<PowerReader> readers, Now now = [] { return std::chrono::steady_clock::now(); });
 
   // Source of the first rail; "none" without rails.
   absl::string_view source() const;
@@ -77,13 +72,9 @@ class PowerMonitor final : public prometheus::Collectable {
                                  SteadyTime end) ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<RailFigures> Figures() const ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<prometheus::MetricFamily> Collect() const override;
+  std::vector<prometheus::MetricFamily> Collect() const;
 
  private:
-  // From 0.1 mJ (a small frame of a full batch on a large GPU) to above 10 J (one large frame alone
-  // on it): the numbers are those of durations.
-  using JoulesHistogram = Histogram<kDurationBounds, 1'000'000'000>;
-
   // State that several threads use, under the lock.
   struct RailState {
     EnergyMeter meter;
@@ -96,10 +87,9 @@ class PowerMonitor final : public prometheus::Collectable {
   };
 
   struct Rail {
-    PowerRail info;
-    std::unique_ptr<PowerReader> reader;
+    PowerReader reader;
     RailState state;
-    JoulesHistogram frame_joules;
+    DurationHistogram frame_joules;
     // Used by the thread that polls.
     BatchEnergyShares shares;
     std::vector<BatchEnergyShares::Batch> ended;

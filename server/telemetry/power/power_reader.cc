@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 
-#include "server/telemetry/power/jetson_power_reader.h"
-#include "server/telemetry/power/nvml_power_reader.h"
-#include "server/telemetry/power/rapl_power_reader.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "features/errors.h"
 
 namespace orbserve {
 namespace {
@@ -19,7 +20,47 @@ void Append(PowerReaders more, PowerReaders& all) {
   std::move(more.failures.begin(), more.failures.end(), std::back_inserter(all.failures));
 }
 
+// Sensors of one source tell the same figures.
+absl::StatusOr<PowerReading> SumOf(const std::vector<std::shared_ptr<ReadPower>>& parts) {
+  PowerReading sum;
+  for (const auto& read : parts) {
+    ORBSERVE_ASSIGN_OR_RETURN(const PowerReading part, (*read)());
+    if (part.power_watts) sum.power_watts = sum.power_watts.value_or(0) + *part.power_watts;
+    if (part.energy_joules) sum.energy_joules = sum.energy_joules.value_or(0) + *part.energy_joules;
+  }
+  return sum;
+}
+
 }  // namespace
+
+PowerReaders KeepReadable(std::vector<PowerReader> candidates,
+                          const std::vector<std::string>& total, const std::string& device) {
+  PowerReaders found;
+  std::vector<std::shared_ptr<ReadPower>> parts;
+  for (PowerReader& reader : candidates) {
+    if (const absl::Status status = reader.read().status(); !status.ok()) {
+      found.failures.push_back(absl::StrCat(reader.rail.rail, ": ", status.message()));
+      continue;
+    }
+    if (std::find(total.begin(), total.end(), reader.rail.rail) != total.end()) {
+      parts.push_back(std::make_shared<ReadPower>(std::move(reader.read)));
+      reader.read = [read = parts.back()] { return (*read)(); };
+      if (total.size() == 1) {
+        reader.rail.scope = "total";
+        reader.rail.device = device;
+      }
+    }
+    found.readers.push_back(std::move(reader));
+  }
+  if (total.size() > 1 && parts.size() == total.size()) {
+    PowerRail rail = found.readers.front().rail;
+    rail.rail = absl::StrJoin(total, "+");
+    rail.scope = "total";
+    rail.device = device;
+    found.readers.push_back({std::move(rail), [parts] { return SumOf(parts); }});
+  }
+  return found;
+}
 
 PowerReaders FindPowerReaders(const std::vector<DeviceDescription>& devices,
                               const std::string& root) {
@@ -27,9 +68,9 @@ PowerReaders FindPowerReaders(const std::vector<DeviceDescription>& devices,
   // A Jetson's module is one device with processor and GPU on it; NVML knows little of it.
   PowerReaders found = FindJetsonPowerReaders(devices.front().device, root);
   const auto is_known = [&found](const DeviceDescription& device) {
-    return std::any_of(found.readers.begin(), found.readers.end(), [&device](const auto& reader) {
-      return reader->rail().device == device.device;
-    });
+    return std::any_of(
+        found.readers.begin(), found.readers.end(),
+        [&device](const PowerReader& reader) { return reader.rail.device == device.device; });
   };
   std::vector<DeviceDescription> unknown;
   std::copy_if(devices.begin(), devices.end(), std::back_inserter(unknown),

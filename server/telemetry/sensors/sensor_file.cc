@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,42 +17,23 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "features/errors.h"
 
 namespace orbserve {
-namespace {
 
-absl::Status Unreadable(const std::string& path, absl::string_view why) {
-  return MakeError(ErrorReason::kUnsupported, absl::StrCat(path, " cannot be read: ", why));
-}
-
-// hwmon2 before hwmon10.
-bool ComesBefore(const std::string& a, const std::string& b) {
-  return a.size() != b.size() ? a.size() < b.size() : a < b;
-}
-
-}  // namespace
-
-SensorFile::~SensorFile() { Close(); }
-
-void SensorFile::Close() {
-  if (fd_ >= 0) close(std::exchange(fd_, -1));
-}
-
-absl::StatusOr<int64_t> SensorFile::Read() {
-  if (fd_ < 0) fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) return Unreadable(path_, std::strerror(errno));
+absl::StatusOr<int64_t> ReadNumber(const std::string& path) {
+  const auto unreadable = [&path](absl::string_view why) {
+    return MakeError(ErrorReason::kUnsupported, absl::StrCat(path, " cannot be read: ", why));
+  };
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   char text[32];
-  const ssize_t size = pread(fd_, text, sizeof(text), 0);
-  if (size < 0) {
-    const int error = errno;
-    Close();  // the driver may have been loaded anew
-    return Unreadable(path_, std::strerror(error));
-  }
+  const ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text));
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (size < 0) return unreadable(std::strerror(error));
   int64_t value = 0;
   if (!absl::SimpleAtoi(absl::string_view(text, static_cast<size_t>(size)), &value)) {
-    return Unreadable(path_, "it holds no whole number");
+    return unreadable("it holds no whole number");
   }
   return value;
 }
@@ -76,8 +56,17 @@ std::vector<std::string> NamesIn(const std::string& folder, absl::string_view pr
     std::string name = entry->path().filename().string();
     if (absl::StartsWith(name, prefix)) names.push_back(std::move(name));
   }
-  std::sort(names.begin(), names.end(), &ComesBefore);
+  // hwmon2 before hwmon10.
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  });
   return names;
+}
+
+std::vector<std::string> FoldersIn(const std::string& folder, absl::string_view prefix) {
+  std::vector<std::string> paths = NamesIn(folder, prefix);
+  for (std::string& path : paths) path = absl::StrCat(folder, path, "/");
+  return paths;
 }
 
 }  // namespace orbserve

@@ -15,25 +15,9 @@
 
 namespace orbserve {
 
-// A number that is read again and again. The file stays open, because opening it costs more than
-// some sensors take. Not thread-safe.
-class SensorFile {
- public:
-  explicit SensorFile(std::string path) : path_(std::move(path)) {}
-  ~SensorFile();
-  SensorFile(const SensorFile&) = delete;
-  SensorFile& operator=(const SensorFile&) = delete;
-
-  // UNSUPPORTED when it cannot be opened or read now, or holds no whole number: with the path and
-  // the reason. The next call tries anew.
-  absl::StatusOr<int64_t> Read();
-
- private:
-  void Close();
-
-  const std::string path_;
-  int fd_ = -1;
-};
+// The whole number in a file. UNSUPPORTED when it cannot be opened or read now, or holds none: with
+// the path and the reason.
+absl::StatusOr<int64_t> ReadNumber(const std::string& path);
 
 // The first line of a file, without spaces and zero bytes at its end; empty when it cannot be read.
 std::string ReadWord(const std::string& path);
@@ -41,6 +25,8 @@ std::string ReadWord(const std::string& path);
 // Names in a folder that begin with `prefix`, in order: numbers by their value. Empty when the
 // folder cannot be read.
 std::vector<std::string> NamesIn(const std::string& folder, absl::string_view prefix);
+// Their paths. Both `folder` and they end with a slash.
+std::vector<std::string> FoldersIn(const std::string& folder, absl::string_view prefix);
 
 }  // namespace orbserve
 

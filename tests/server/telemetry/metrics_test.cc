@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/telemetry/busy_time.h"
-#include "server/telemetry/duration_histogram.h"
+#include "server/telemetry/series.h"
 #include "tests/server/telemetry/metrics_page.h"
 #include "tests/server/telemetry/promtool.h"
 

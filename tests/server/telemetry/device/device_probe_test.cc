@@ -45,7 +45,7 @@ TEST_P(JetsonProbeTest, ClocksTemperaturesThrottlingAndPowerModeAreRead) {
   const auto probes = FindDeviceProbes({kModuleGpu}, tree.root(), kNoNvml);
   ASSERT_THAT(probes, SizeIs(1));
   ASSERT_NE(probes[0], nullptr);
-  const DeviceCondition condition = probes[0]->Read();
+  const DeviceCondition condition = probes[0]();
   EXPECT_EQ(condition.power_mode, module.power_mode);
   EXPECT_EQ(condition.clock_mode, module.clock_mode);
   const DeviceCondition::Clock* const gpu = ClockOf(condition, "gpu");
@@ -78,7 +78,7 @@ TEST(DeviceProbeTest, AModuleDescribesItsFirstDeviceAlone) {
   const auto probes =
       FindDeviceProbes({kCpu, {"cuda:1", "card", "", "0000:01:00.0"}}, tree.root(), kNoNvml);
   ASSERT_THAT(probes, SizeIs(2));
-  EXPECT_NE(ClockOf(probes[0]->Read(), "gpu"), nullptr);
+  EXPECT_NE(ClockOf(probes[0](), "gpu"), nullptr);
   EXPECT_EQ(probes[1], nullptr);
 }
 
@@ -86,18 +86,18 @@ TEST(DeviceProbeTest, ThePowerModeMayChange) {
   const FakeTree tree;
   JetsonModules().front().build(tree);
   const auto probes = FindDeviceProbes({kModuleGpu}, tree.root(), kNoNvml);
-  EXPECT_EQ(probes[0]->Read().power_mode, "MAXQ");
+  EXPECT_EQ(probes[0]().power_mode, "MAXQ");
   tree.Write("/var/lib/nvpmodel/status", "pmode:0000");
-  EXPECT_EQ(probes[0]->Read().power_mode, "MAXN");
+  EXPECT_EQ(probes[0]().power_mode, "MAXN");
   tree.Write("/var/lib/nvpmodel/status", "pmode:0009");  // a mode without a name
-  EXPECT_EQ(probes[0]->Read().power_mode, "");
+  EXPECT_EQ(probes[0]().power_mode, "");
 }
 
 TEST(DeviceProbeTest, TheMemoryClockOfAThorIsRead) {
   const FakeTree tree;
   JetsonModules().back().build(tree);
   tree.Write("/sys/class/devfreq/bwmgr/cur_freq", "4266000000");
-  const DeviceCondition condition = FindDeviceProbes({kModuleGpu}, tree.root(), kNoNvml)[0]->Read();
+  const DeviceCondition condition = FindDeviceProbes({kModuleGpu}, tree.root(), kNoNvml)[0]();
   const DeviceCondition::Clock* const memory = ClockOf(condition, "memory");
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(memory->hertz, 4266e6);
@@ -119,7 +119,7 @@ TEST(DeviceProbeTest, AProcessorOfAPc) {
   tree.Write("/sys/class/thermal/thermal_zone2/type", "iwlwifi_1");
   tree.Write("/sys/class/thermal/thermal_zone2/temp", "70000");
   EXPECT_EQ(BoardName(tree.root()), "PowerEdge R750");
-  const DeviceCondition condition = FindDeviceProbes({kCpu}, tree.root(), kNoNvml)[0]->Read();
+  const DeviceCondition condition = FindDeviceProbes({kCpu}, tree.root(), kNoNvml)[0]();
   ASSERT_THAT(condition.clocks, SizeIs(1));
   EXPECT_EQ(condition.clocks[0].hertz, 1.5e9);
   EXPECT_EQ(condition.clocks[0].limit_hertz.value(), 3.5e9);
@@ -133,7 +133,7 @@ TEST(DeviceProbeTest, AProcessorOfAmd) {
   const FakeTree tree;
   tree.Write("/sys/class/hwmon/hwmon2/name", "k10temp");
   tree.Write("/sys/class/hwmon/hwmon2/temp1_input", "61250");
-  const DeviceCondition condition = FindDeviceProbes({kCpu}, tree.root(), kNoNvml)[0]->Read();
+  const DeviceCondition condition = FindDeviceProbes({kCpu}, tree.root(), kNoNvml)[0]();
   ASSERT_THAT(condition.temperatures, SizeIs(1));
   EXPECT_EQ(condition.temperatures[0].celsius, 61.25);
 }
@@ -168,8 +168,9 @@ std::string PageOf(const char* library) {
   const std::vector<DeviceDescription> devices = {{"cuda:0", "Some Board", "", "0000:1b:00.0"}};
   const FakeTree tree;
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}}});
-  metrics.AddCollectable(std::make_shared<DeviceMonitor>(
-      "cuda", "Some Product", devices, FindDeviceProbes(devices, tree.root(), library)));
+  const DeviceMonitor monitor("cuda", "Some Product", devices,
+                              FindDeviceProbes(devices, tree.root(), library));
+  metrics.AddSource([&monitor] { return monitor.Collect(); });
   return metrics.Render();
 }
 
@@ -226,25 +227,14 @@ TEST(DeviceMonitorTest, AnOldDriverLacksSomeQueries) {
                           HasSubstr("reason=\"sync_boost\"} 0")));
 }
 
-// Answers once, then is slow.
-class CountingProbe final : public DeviceProbe {
- public:
-  DeviceCondition Read() override {
-    DeviceCondition condition;
-    condition.temperatures.push_back({"gpu", 40.0 + reads_++});
-    return condition;
-  }
-
- private:
-  int reads_ = 0;
-};
-
 TEST(DeviceMonitorTest, AnOldConditionIsNotShown) {
   SteadyTime now = SteadyTime() + std::chrono::hours(1);
-  std::vector<std::unique_ptr<DeviceProbe>> probes;
-  probes.push_back(std::make_unique<CountingProbe>());
-  DeviceMonitor monitor("cuda", "", {{"cuda:0", "card", "", ""}}, std::move(probes),
-                        [&now] { return now; });
+  const DeviceProbe probe = [reads = 0]() mutable {
+    DeviceCondition condition;
+    condition.temperatures.push_back({"gpu", 40.0 + reads++});
+    return condition;
+  };
+  DeviceMonitor monitor("cuda", "", {{"cuda:0", "card", "", ""}}, {probe}, [&now] { return now; });
   EXPECT_EQ(monitor.ConditionOf("cuda:0")->temperatures[0].celsius, 40);
   EXPECT_FALSE(monitor.ConditionOf("cuda:1").has_value());
   now += std::chrono::seconds(6);
@@ -255,9 +245,8 @@ TEST(DeviceMonitorTest, AnOldConditionIsNotShown) {
 
 TEST(DeviceMonitorTest, ADeviceWithoutProbeHasItsInfoAlone) {
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}}});
-  metrics.AddCollectable(std::make_shared<DeviceMonitor>(
-      "cuda", "", std::vector<DeviceDescription>{{"cuda:0", "card", "", ""}},
-      std::vector<std::unique_ptr<DeviceProbe>>()));
+  const DeviceMonitor monitor("cuda", "", {{"cuda:0", "card", "", ""}}, {});
+  metrics.AddSource([&monitor] { return monitor.Collect(); });
   const std::string page = metrics.Render();
   EXPECT_THAT(page, HasSubstr("orbserve_device_info{"));
   EXPECT_THAT(page, Not(HasSubstr("orbserve_device_throttled")));

@@ -11,9 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/telemetry/power/batch_energy_estimate.h"
-#include "server/telemetry/power/batch_energy_shares.h"
-#include "server/telemetry/power/energy_meter.h"
+#include "server/telemetry/power/energy.h"
 
 namespace orbserve {
 namespace {

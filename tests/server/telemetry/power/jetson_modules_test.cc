@@ -12,9 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/telemetry/metrics.h"
-#include "server/telemetry/power/jetson_power_reader.h"
 #include "server/telemetry/power/power_monitor.h"
-#include "server/telemetry/power/power_sensor.h"
+#include "server/telemetry/power/power_reader.h"
 #include "tests/server/telemetry/sensors/jetson_trees.h"
 
 namespace orbserve {
@@ -52,12 +51,10 @@ class JetsonModulesTest : public ::testing::TestWithParam<JetsonModule> {
     PowerReaders found = FindJetsonPowerReaders("cuda:0", tree_.root());
     EXPECT_THAT(found.failures, IsEmpty());
     monitor_ = std::make_shared<PowerMonitor>(std::move(found.readers), [this] { return now_; });
-    metrics_.AddCollectable(monitor_);
+    metrics_.AddSource([monitor = monitor_] { return monitor->Collect(); });
   }
 
-  // Readings within PowerSensor::kSharedFor repeat the last one, by the real clock.
   void PollAfter(milliseconds time) {
-    std::this_thread::sleep_for(PowerSensor::kSharedFor + milliseconds(2));
     now_ += time;
     monitor_->Poll();
   }

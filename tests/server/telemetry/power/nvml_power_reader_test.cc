@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/telemetry/power/nvml_power_reader.h"
+#include "server/telemetry/power/power_reader.h"
 
 #include <dlfcn.h>
 
@@ -53,7 +53,7 @@ TEST(NvmlPowerReaderTest, CountsEnergyWhereThatQueryWorks) {
   const PowerReaders found = FindNvmlPowerReaders({Board("cuda:0", "0000:1b:00.0")}, kWhole);
   EXPECT_THAT(found.failures, IsEmpty());
   ASSERT_THAT(found.readers, SizeIs(1));
-  const PowerRail& rail = found.readers[0]->rail();
+  const PowerRail& rail = found.readers[0].rail;
   EXPECT_EQ(rail.rail, "cuda:0");
   EXPECT_EQ(rail.device, "cuda:0");
   EXPECT_EQ(rail.source, "nvml");
@@ -61,7 +61,7 @@ TEST(NvmlPowerReaderTest, CountsEnergyWhereThatQueryWorks) {
   EXPECT_TRUE(rail.counts_energy);
   EXPECT_EQ(rail.driver, "999.1");
   EXPECT_EQ(rail.model, "Some Board");
-  const absl::StatusOr<PowerReading> reading = found.readers[0]->Read();
+  const absl::StatusOr<PowerReading> reading = found.readers[0].read();
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_DOUBLE_EQ(reading->energy_joules.value(), 5'000'000.123);
   EXPECT_DOUBLE_EQ(reading->power_watts.value(), 76.543);
@@ -75,8 +75,8 @@ TEST(NvmlPowerReaderTest, ReadsPowerWhereOnlyThatQueryWorks) {
                      .power_milliwatts = 9'500};
   const PowerReaders found = FindNvmlPowerReaders({Board("cuda:0", "0000:01:00.0")}, kWhole);
   ASSERT_THAT(found.readers, SizeIs(1));
-  EXPECT_FALSE(found.readers[0]->rail().counts_energy);
-  const absl::StatusOr<PowerReading> reading = found.readers[0]->Read();
+  EXPECT_FALSE(found.readers[0].rail.counts_energy);
+  const absl::StatusOr<PowerReading> reading = found.readers[0].read();
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_FALSE(reading->energy_joules.has_value());
   EXPECT_DOUBLE_EQ(reading->power_watts.value(), 9.5);
@@ -88,7 +88,7 @@ TEST(NvmlPowerReaderTest, CountsEnergyWithoutPower) {
       .pci_bus_id = "0000:01:00.0", .energy_millijoules = 1500, .power_result = kNvmlNotSupported};
   const PowerReaders found = FindNvmlPowerReaders({Board("cuda:0", "0000:01:00.0")}, kWhole);
   ASSERT_THAT(found.readers, SizeIs(1));
-  const absl::StatusOr<PowerReading> reading = found.readers[0]->Read();
+  const absl::StatusOr<PowerReading> reading = found.readers[0].read();
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_DOUBLE_EQ(reading->energy_joules.value(), 1.5);
   EXPECT_FALSE(reading->power_watts.has_value());
@@ -112,10 +112,10 @@ TEST(NvmlPowerReaderTest, OldDriversWithoutTheEnergyQuery) {
   fake->boards[0] = {.pci_bus_id = "0000:01:00.0", .power_milliwatts = 1000};
   const PowerReaders found = FindNvmlPowerReaders({Board("cuda:0", "0000:01:00.0")}, kOld);
   ASSERT_THAT(found.readers, SizeIs(1));
-  EXPECT_FALSE(found.readers[0]->rail().counts_energy);
-  EXPECT_EQ(found.readers[0]->rail().driver, "");
+  EXPECT_FALSE(found.readers[0].rail.counts_energy);
+  EXPECT_EQ(found.readers[0].rail.driver, "");
   fake->boards[0].power_result = kNvmlGpuIsLost;
-  EXPECT_THAT(std::string(found.readers[0]->Read().status().message()),
+  EXPECT_THAT(std::string(found.readers[0].read().status().message()),
               HasSubstr("nvmlDeviceGetPowerUsage: unknown error (15)"));
 }
 
@@ -128,10 +128,10 @@ TEST(NvmlPowerReaderTest, BoardsAreMatchedByAddressNotByNumber) {
                             Board("cuda:2", "0000:01:00.0"), Board("cpu", "")},
                            kWhole);
   ASSERT_THAT(found.readers, SizeIs(2));
-  EXPECT_EQ(found.readers[0]->rail().rail, "cuda:0");
-  EXPECT_DOUBLE_EQ(found.readers[0]->Read()->power_watts.value(), 2);
-  EXPECT_EQ(found.readers[1]->rail().rail, "cuda:2");
-  EXPECT_DOUBLE_EQ(found.readers[1]->Read()->power_watts.value(), 1);
+  EXPECT_EQ(found.readers[0].rail.rail, "cuda:0");
+  EXPECT_DOUBLE_EQ(found.readers[0].read()->power_watts.value(), 2);
+  EXPECT_EQ(found.readers[1].rail.rail, "cuda:2");
+  EXPECT_DOUBLE_EQ(found.readers[1].read()->power_watts.value(), 1);
   EXPECT_THAT(found.failures, ElementsAre(HasSubstr("cuda:1: nvmlDeviceGetHandleByPciBusId_v2")));
 }
 
@@ -141,9 +141,9 @@ TEST(NvmlPowerReaderTest, ADeviceThatGetsLostIsAnErrorAndMayComeBack) {
   const PowerReaders found = FindNvmlPowerReaders({Board("cuda:0", "0000:01:00.0")}, kWhole);
   ASSERT_THAT(found.readers, SizeIs(1));
   fake->boards[0].energy_result = kNvmlGpuIsLost;
-  EXPECT_FALSE(found.readers[0]->Read().ok());
+  EXPECT_FALSE(found.readers[0].read().ok());
   fake->boards[0].energy_result = kNvmlSuccess;
-  EXPECT_TRUE(found.readers[0]->Read().ok());
+  EXPECT_TRUE(found.readers[0].read().ok());
 }
 
 TEST(NvmlPowerReaderTest, TheLibraryIsClosedWithItsLastReader) {

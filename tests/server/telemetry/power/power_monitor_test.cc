@@ -40,22 +40,6 @@ struct Sensor {
   std::atomic<int> reads{0};
 };
 
-class FakeReader final : public PowerReader {
- public:
-  FakeReader(std::shared_ptr<Sensor> sensor, PowerRail rail)
-      : sensor_(std::move(sensor)), rail_(std::move(rail)) {}
-  const PowerRail& rail() const override { return rail_; }
-  absl::StatusOr<PowerReading> Read() override {
-    ++sensor_->reads;
-    if (!sensor_->status.ok()) return sensor_->status;
-    return sensor_->reading;
-  }
-
- private:
-  const std::shared_ptr<Sensor> sensor_;
-  const PowerRail rail_;
-};
-
 PowerRail RailOf(const char* device) {
   return {.rail = device,
           .source = "nvml",
@@ -66,6 +50,14 @@ PowerRail RailOf(const char* device) {
           .device = device};
 }
 
+PowerReader FakeReader(std::shared_ptr<Sensor> sensor, const char* device) {
+  return {RailOf(device), [sensor = std::move(sensor)]() -> absl::StatusOr<PowerReading> {
+            ++sensor->reads;
+            if (!sensor->status.ok()) return sensor->status;
+            return sensor->reading;
+          }};
+}
+
 // Two boards with counters and a clock that the test moves.
 class PowerMonitorTest : public ::testing::Test {
  protected:
@@ -73,11 +65,10 @@ class PowerMonitorTest : public ::testing::Test {
     for (Sensor* sensor : {sensors_[0].get(), sensors_[1].get()}) {
       sensor->reading = {.power_watts = 100, .energy_joules = 5e6};
     }
-    std::vector<std::unique_ptr<PowerReader>> readers;
-    readers.push_back(std::make_unique<FakeReader>(sensors_[0], RailOf("cuda:0")));
-    readers.push_back(std::make_unique<FakeReader>(sensors_[1], RailOf("cuda:1")));
-    monitor_ = std::make_shared<PowerMonitor>(std::move(readers), [this] { return now_; });
-    metrics_.AddCollectable(monitor_);
+    monitor_ = std::make_shared<PowerMonitor>(
+        std::vector{FakeReader(sensors_[0], "cuda:0"), FakeReader(sensors_[1], "cuda:1")},
+        [this] { return now_; });
+    metrics_.AddSource([monitor = monitor_] { return monitor->Collect(); });
   }
 
   // A tenth of a second at a time: the counters go on with these powers and are looked at.
@@ -209,12 +200,12 @@ TEST_F(PowerMonitorTest, PromtoolFindsNothingToSay) {
 }
 
 TEST(PowerMonitorWithoutRailsTest, SaysSoAndClaimsNothing) {
-  const auto monitor = std::make_shared<PowerMonitor>(std::vector<std::unique_ptr<PowerReader>>());
+  const auto monitor = std::make_shared<PowerMonitor>(std::vector<PowerReader>());
   EXPECT_EQ(monitor->source(), "none");
   const SteadyTime now = std::chrono::steady_clock::now();
   EXPECT_FALSE(monitor->AddBatch("cpu", 1, now - milliseconds(5), now).has_value());
   Metrics metrics({.version = "1", .devices = {{"cpu", "cpu"}}});
-  metrics.AddCollectable(monitor);
+  metrics.AddSource([monitor = monitor] { return monitor->Collect(); });
   const std::string page = metrics.Render();
   EXPECT_THAT(page, HasSubstr("orbserve_power_source_info{source=\"none\"} 1\n"));
   EXPECT_THAT(page, Not(HasSubstr("orbserve_power_watts")));
@@ -225,9 +216,7 @@ TEST(PowerMonitorWithoutRailsTest, SaysSoAndClaimsNothing) {
 TEST(SamplerTest, PollsWhileItLivesAndBatchesMayCome) {
   auto sensor = std::make_shared<Sensor>();
   sensor->reading.power_watts = 10;
-  std::vector<std::unique_ptr<PowerReader>> readers;
-  readers.push_back(std::make_unique<FakeReader>(sensor, RailOf("cuda:0")));
-  auto monitor = std::make_shared<PowerMonitor>(std::move(readers));
+  auto monitor = std::make_shared<PowerMonitor>(std::vector{FakeReader(sensor, "cuda:0")});
   {
     const Sampler sampler([monitor] { monitor->Poll(); }, milliseconds(1));
     while (sensor->reads < 20) {
@@ -241,41 +230,33 @@ TEST(SamplerTest, PollsWhileItLivesAndBatchesMayCome) {
   EXPECT_EQ(sensor->reads, reads);
 }
 
-// Reads once, then hangs until it is let go.
-class HangingReader final : public PowerReader {
- public:
-  struct Shared {
-    absl::Notification hangs, let_go, gone;
-  };
-  explicit HangingReader(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
-  ~HangingReader() override { shared_->gone.Notify(); }
-  const PowerRail& rail() const override { return rail_; }
-  absl::StatusOr<PowerReading> Read() override {
-    if (reads_++ > 0) {
-      if (reads_ == 2) shared_->hangs.Notify();
-      shared_->let_go.WaitForNotification();
-    }
-    return PowerReading{.power_watts = 1};
-  }
-
- private:
-  const PowerRail rail_ = RailOf("cuda:0");
-  const std::shared_ptr<Shared> shared_;
-  int reads_ = 0;
+struct HangingSensor {
+  absl::Notification hangs, let_go, gone;
 };
 
+// Reads once, then hangs until it is let go; tells when the reader is gone.
+PowerReader HangingReader(std::shared_ptr<HangingSensor> sensor) {
+  const std::shared_ptr<void> life(nullptr, [sensor](void*) { sensor->gone.Notify(); });
+  return {RailOf("cuda:0"),
+          [sensor = std::move(sensor), life, reads = 0]() mutable -> absl::StatusOr<PowerReading> {
+            if (reads++ > 0) {
+              if (reads == 2) sensor->hangs.Notify();
+              sensor->let_go.WaitForNotification();
+            }
+            return PowerReading{.power_watts = 1};
+          }};
+}
+
 TEST(SamplerTest, AReaderThatHangsHoldsNobodyUp) {
-  auto shared = std::make_shared<HangingReader::Shared>();
-  std::vector<std::unique_ptr<PowerReader>> readers;
-  readers.push_back(std::make_unique<HangingReader>(shared));
-  auto monitor = std::make_shared<PowerMonitor>(std::move(readers));
+  auto sensor = std::make_shared<HangingSensor>();
+  auto monitor = std::make_shared<PowerMonitor>(std::vector{HangingReader(sensor)});
   auto sampler = std::make_unique<Sampler>([monitor = std::move(monitor)] { monitor->Poll(); },
                                            milliseconds(1));
-  shared->hangs.WaitForNotification();
+  sensor->hangs.WaitForNotification();
   sampler.reset();  // comes back
-  EXPECT_FALSE(shared->gone.HasBeenNotified());
-  shared->let_go.Notify();
-  shared->gone.WaitForNotification();  // the thread took the last share of the monitor with it
+  EXPECT_FALSE(sensor->gone.HasBeenNotified());
+  sensor->let_go.Notify();
+  sensor->gone.WaitForNotification();  // the thread took the last share of the monitor with it
 }
 
 }  // namespace

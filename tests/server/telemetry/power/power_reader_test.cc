@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 std::vector<std::string> TotalsOf(const PowerReaders& found) {
   std::vector<std::string> totals;
   for (const auto& reader : found.readers) {
-    const PowerRail& rail = reader->rail();
+    const PowerRail& rail = reader.rail;
     if (rail.scope == "total") totals.push_back(rail.device + " " + rail.rail);
   }
   return totals;

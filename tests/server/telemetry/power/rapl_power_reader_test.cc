@@ -1,15 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/telemetry/power/rapl_power_reader.h"
+#include "server/telemetry/power/power_reader.h"
 
 #include <string>
-#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/telemetry/power/energy_meter.h"
-#include "server/telemetry/power/power_sensor.h"
+#include "server/telemetry/power/energy.h"
 #include "tests/server/telemetry/sensors/fake_tree.h"
 
 namespace orbserve {
@@ -23,15 +21,14 @@ using ::testing::SizeIs;
 constexpr char kLargest[] = "262143328850";
 
 const PowerReader* ReaderOf(const PowerReaders& found, const std::string& rail) {
-  for (const auto& reader : found.readers) {
-    if (reader->rail().rail == rail) return reader.get();
+  for (const PowerReader& reader : found.readers) {
+    if (reader.rail.rail == rail) return &reader;
   }
   return nullptr;
 }
 
 double Joules(const PowerReaders& found, const std::string& rail) {
-  std::this_thread::sleep_for(PowerSensor::kSharedFor + std::chrono::milliseconds(5));
-  const auto reading = const_cast<PowerReader*>(ReaderOf(found, rail))->Read();
+  const auto reading = ReaderOf(found, rail)->read();
   if (!reading.ok()) return -1;
   EXPECT_FALSE(reading->power_watts.has_value());
   return reading->energy_joules.value_or(-1);
@@ -51,13 +48,13 @@ TEST(RaplPowerReaderTest, OnePackageIsItsOwnTotal) {
   tree.AddZone("intel-rapl-mmio:0", "package-0", "5000000", kLargest);  // the same once more
   const PowerReaders found = FindRaplPowerReaders("cpu", tree.root());
   ASSERT_THAT(found.readers, SizeIs(2));
-  const PowerRail& total = found.readers[0]->rail();
+  const PowerRail& total = found.readers[0].rail;
   EXPECT_EQ(total.rail, "package-0");
   EXPECT_EQ(total.source, "rapl");
   EXPECT_EQ(total.scope, "total");
   EXPECT_EQ(total.device, "cpu");
   EXPECT_TRUE(total.counts_energy);
-  const PowerRail& core = found.readers[1]->rail();
+  const PowerRail& core = found.readers[1].rail;
   EXPECT_EQ(core.rail, "package-0:core");
   EXPECT_EQ(core.scope, "core");
   EXPECT_EQ(core.device, "");
@@ -76,11 +73,11 @@ TEST(RaplPowerReaderTest, TwoPackagesAndTheirMemoryAreATotal) {
   ASSERT_THAT(found.readers, SizeIs(6));
   const std::string total = "package-0+package-1+package-0:dram+package-1:dram";
   ASSERT_NE(ReaderOf(found, total), nullptr);
-  EXPECT_EQ(ReaderOf(found, total)->rail().scope, "total");
+  EXPECT_EQ(ReaderOf(found, total)->rail.scope, "total");
   EXPECT_DOUBLE_EQ(Joules(found, total), 15.0);
-  EXPECT_EQ(ReaderOf(found, "package-0")->rail().scope, "package");
-  EXPECT_EQ(ReaderOf(found, "package-0")->rail().device, "");
-  EXPECT_EQ(ReaderOf(found, "psys")->rail().scope, "psys");
+  EXPECT_EQ(ReaderOf(found, "package-0")->rail.scope, "package");
+  EXPECT_EQ(ReaderOf(found, "package-0")->rail.device, "");
+  EXPECT_EQ(ReaderOf(found, "psys")->rail.scope, "psys");
 }
 
 TEST(RaplPowerReaderTest, ACounterThatWrapsGoesOn) {
@@ -119,7 +116,7 @@ TEST(RaplPowerReaderTest, FilesForRootOnlyAreNamedAndAbsent) {
   tree.AddZone("intel-rapl:1", "package-1", "5000000", kLargest);
   const PowerReaders found = FindRaplPowerReaders("cpu", tree.root());
   ASSERT_THAT(found.readers, SizeIs(1));
-  EXPECT_EQ(found.readers[0]->rail().scope, "package");
+  EXPECT_EQ(found.readers[0].rail.scope, "package");
   EXPECT_THAT(found.failures,
               ElementsAre(::testing::AllOf(HasSubstr("package-0: "), HasSubstr("energy_uj"))));
 }
