@@ -37,9 +37,8 @@
 #include "server/edge/tls_credentials.h"
 #include "server/edge/tls_files.h"
 #include "server/failover/failover_backend.h"
-#include "server/pages/client_pages.h"
-#include "server/pages/live_pages.h"
 #include "server/pages/metrics_history.h"
+#include "server/pages/pages.h"
 #include "server/part_options.h"
 #include "server/process/clock.h"
 #include "server/process/log.h"
@@ -481,16 +480,12 @@ class Server::Impl {
 
   // Pages of the HTTP endpoint.
   std::vector<HttpPage> Pages() {
-    std::vector<HttpPage> pages;
+    std::vector<HttpPage> pages =
+        LivePages([this] { return service_.stream_uses(); }, &history_, pictures_.get());
     pages.push_back(
         {"/metrics", kMetricsText, [this](absl::string_view) { return metrics_.Render(); }});
-    const size_t most_clients = config_.telemetry().busiest_clients();
-    if (most_clients > 0) {
-      for (HttpPage& page : ClientPages(&clients_, most_clients)) pages.push_back(std::move(page));
-    }
-    const auto streams = [this] { return service_.stream_uses(); };
-    for (HttpPage& page : LivePages(streams, &history_, pictures_.get())) {
-      pages.push_back(std::move(page));
+    if (const size_t most = config_.telemetry().busiest_clients(); most > 0) {
+      for (HttpPage& page : ClientPages(&clients_, most)) pages.push_back(std::move(page));
     }
     return pages;
   }

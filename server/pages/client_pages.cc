@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/pages/client_pages.h"
-
 #include <array>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -12,39 +11,16 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "absl/strings/substitute.h"
 #include "server/clients/identity.h"
-#include "server/pages/embedded_files.h"
-#include "server/pages/json.h"
+#include "server/pages/page_parts.h"
+#include "server/pages/pages.h"
 #include "server/pages/pages.pb.h"
 
 namespace orbserve {
 namespace {
 
 constexpr size_t kMaxClientRows = 1000;
-
-constexpr char kHead[] = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>orbserve: busiest clients</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/live.css">
-<noscript><meta http-equiv="refresh" content="2"></noscript>
-<script src="/page.js" defer></script>
-<script src="/clients.js" defer></script>
-</head>
-<body>
-<header>
-  <h1>orbserve</h1>
-  <p id="status" role="status"></p>
-  <nav><a href="/">Live page</a> <a href="/metrics">Metrics</a> <a href="/readyz">Readiness</a></nav>
-</header>
-<main>
-<section>
-  <h2>Busiest clients</h2>
-)";
 
 // The columns behind the name.
 constexpr std::array<absl::string_view, 13> kColumns = {
@@ -124,40 +100,29 @@ std::string RowOf(const server::ClientRow& row) {
 }
 
 std::string PageOf(const server::ClientTable& table) {
-  std::string page = kHead;
-  absl::StrAppend(&page, "  <p class=\"note\" id=\"known\">", table.clients_size(), " of ",
-                  table.known(),
-                  ". Rates are those of the last ten seconds or so; counts began when a client was "
-                  "first seen.</p>\n  <div class=\"scroll\">\n  <table id=\"clients\" "
-                  "class=\"stack\"><thead><tr><th scope=\"col\">Client</th>");
+  std::string heads;
   for (const absl::string_view column : kColumns) {
-    absl::StrAppend(&page, "<th scope=\"col\" class=\"number\">", column, "</th>");
+    absl::StrAppend(&heads, "<th scope=\"col\" class=\"number\">", column, "</th>");
   }
-  absl::StrAppend(&page, "</tr></thead>\n<tbody>\n");
-  for (const server::ClientRow& row : table.clients()) absl::StrAppend(&page, RowOf(row));
-  absl::StrAppend(&page, "</tbody></table>\n  </div>\n</section>\n</main>\n</body></html>\n");
-  return page;
+  std::string rows;
+  for (const server::ClientRow& row : table.clients()) absl::StrAppend(&rows, RowOf(row));
+  return absl::Substitute(kClientsHtml, table.clients_size(), table.known(), heads, rows);
 }
 
 }  // namespace
 
 std::vector<HttpPage> ClientPages(const ClientActivity* activity, size_t most) {
-  std::vector<HttpPage> pages;
-  pages.push_back({"/clients", "text/html; charset=utf-8",
-                   [activity, most](absl::string_view query) -> absl::StatusOr<std::string> {
-                     const auto table = TableOf(*activity, query, most);
-                     if (!table.ok()) return table.status();
-                     return PageOf(*table);
+  const auto table = [activity, most](absl::string_view query) {
+    return TableOf(*activity, query, most);
+  };
+  HttpPage page = {"/clients", kHtmlType,
+                   [table](absl::string_view query) -> absl::StatusOr<std::string> {
+                     const absl::StatusOr<server::ClientTable> clients = table(query);
+                     if (!clients.ok()) return clients.status();
+                     return PageOf(*clients);
                    },
-                   kPageHeaders});
-  pages.push_back({"/clients.json", kJsonType,
-                   [activity, most](absl::string_view query) -> absl::StatusOr<std::string> {
-                     const auto table = TableOf(*activity, query, most);
-                     if (!table.ok()) return table.status();
-                     return ToJson(*table);
-                   },
-                   kOwnSiteHeader});
-  return pages;
+                   kPageHeaders};
+  return {std::move(page), JsonPage("/clients.json", table)};
 }
 
 }  // namespace orbserve

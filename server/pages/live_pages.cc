@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/pages/live_pages.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,13 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/clients/identity.h"
-#include "server/pages/embedded_files.h"
-#include "server/pages/json.h"
+#include "server/pages/page_parts.h"
+#include "server/pages/pages.h"
 #include "server/pages/pages.pb.h"
 
 namespace orbserve {
 namespace {
 
+constexpr char kScriptType[] = "text/javascript; charset=utf-8";
 constexpr size_t kMaxStreamRows = 50;
 constexpr size_t kMaxDrawnFeatures = 2'000;
 
@@ -78,8 +77,8 @@ server::FramePicture PictureOf(const StreamPicture& picture) {
   return proto;
 }
 
-absl::StatusOr<std::string> FrameJson(StreamPictures& pictures, absl::string_view query,
-                                      const std::vector<StreamUse>& streams) {
+absl::StatusOr<server::FramePicture> FrameOf(StreamPictures& pictures, absl::string_view query,
+                                             const std::vector<StreamUse>& streams) {
   uint64_t stream = 0;
   if (!absl::ConsumePrefix(&query, "stream=") || !absl::SimpleAtoi(query, &stream)) {
     return absl::InvalidArgumentError("ask for /frame.json?stream=ID, with an ID of /streams.json");
@@ -89,7 +88,7 @@ absl::StatusOr<std::string> FrameJson(StreamPictures& pictures, absl::string_vie
                                    [&](const StreamUse& each) { return each.id == stream; });
   if (!is_open) return absl::NotFoundError(absl::StrCat("no stream ", stream, " is open"));
   const auto picture = pictures.Look(stream);
-  return ToJson(picture == nullptr ? server::FramePicture() : PictureOf(*picture));
+  return picture == nullptr ? server::FramePicture() : PictureOf(*picture);
 }
 
 HttpPage FilePage(const char* path, const char* type, absl::string_view text) {
@@ -100,26 +99,24 @@ HttpPage FilePage(const char* path, const char* type, absl::string_view text) {
 
 std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
                                 const MetricsHistory* history, StreamPictures* pictures) {
-  std::vector<HttpPage> pages;
-  pages.push_back(FilePage("/", "text/html; charset=utf-8", kLiveHtml));
-  pages.push_back(FilePage("/live.css", "text/css; charset=utf-8", kLiveCss));
-  pages.push_back(FilePage("/page.js", "text/javascript; charset=utf-8", kPageJs));
-  pages.push_back(FilePage("/live.js", "text/javascript; charset=utf-8", kLiveJs));
-  pages.push_back(FilePage("/clients.js", "text/javascript; charset=utf-8", kClientsJs));
-  pages.push_back({"/history.json", kJsonType,
-                   [history](absl::string_view) { return ToJson(history->Samples()); },
-                   kOwnSiteHeader});
-  pages.push_back({"/streams.json", kJsonType,
-                   [streams, pictures](absl::string_view) {
-                     return ToJson(TableOf(streams(), pictures != nullptr));
-                   },
-                   kOwnSiteHeader});
+  std::vector<HttpPage> pages = {
+      FilePage("/", kHtmlType, kLiveHtml),
+      FilePage("/live.css", "text/css; charset=utf-8", kLiveCss),
+      FilePage("/page.js", kScriptType, kPageJs),
+      FilePage("/live.js", kScriptType, kLiveJs),
+      FilePage("/clients.js", kScriptType, kClientsJs),
+      JsonPage("/history.json",
+               [history](absl::string_view) -> absl::StatusOr<server::MetricsHistory> {
+                 return history->Samples();
+               }),
+      JsonPage("/streams.json",
+               [streams, pictures](absl::string_view) -> absl::StatusOr<server::StreamTable> {
+                 return TableOf(streams(), pictures != nullptr);
+               })};
   if (pictures != nullptr) {
-    pages.push_back({"/frame.json", kJsonType,
-                     [streams = std::move(streams), pictures](absl::string_view query) {
-                       return FrameJson(*pictures, query, streams());
-                     },
-                     kOwnSiteHeader});
+    pages.push_back(JsonPage("/frame.json", [streams, pictures](absl::string_view query) {
+      return FrameOf(*pictures, query, streams());
+    }));
   }
   return pages;
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/pages/live_pages.h"
+#include "server/pages/pages.h"
 
 #include <string>
 #include <utility>
