@@ -5,17 +5,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "features/errors.h"
+#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "gpu/gpu_backend.h"
 #include "server/clients/peer.h"
@@ -29,33 +30,36 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
 
-// One value of a field; `index` counts those of a list. False if it is not allowed.
-bool CheckValue(const ConfigField& field, const Message& section, int index, Mistakes* mistakes) {
-  const server::Rule& rule = *field.rule;
-  std::string text;  // in quotes, where it is a text
-  google::protobuf::TextFormat::PrintFieldValueToString(
-      section, field.field, field.field->is_repeated() ? index : -1, &text);
+class Silence final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int /*line*/, int /*column*/, const std::string& /*message*/) override {}
+};
+
+// True if the rule allows a value; `text` is in quotes if it is a text.
+bool Allows(const server::Rule& rule, const std::string& text) {
   double number = 0.0;
-  if (rule.max() > 0 && absl::SimpleAtod(text, &number) && number >= rule.min() &&
-      number <= rule.max()) {
-    return true;
+  if (rule.max() > 0) {
+    return absl::SimpleAtod(text, &number) && number >= rule.min() && number <= rule.max();
   }
   const auto is_this = [&text](const std::string& value) { return text == '"' + value + '"'; };
-  if (rule.max() == 0 &&
-      (rule.values().empty() || std::any_of(rule.values().begin(), rule.values().end(), is_this))) {
-    return true;
-  }
-  mistakes->Add(absl::StrCat(field.key, rule.max() > 0 ? " must be in " : " must be one of ",
-                             RangeText(field), "; got ", text));
-  return false;
+  return rule.values().empty() || std::any_of(rule.values().begin(), rule.values().end(), is_this);
 }
 
 bool CheckValues(const ConfigField& field, const Message& section, Mistakes* mistakes) {
-  const int values =
-      field.field->is_repeated() ? section.GetReflection()->FieldSize(section, field.field) : 1;
+  const bool is_list = field.field->is_repeated();
+  const int values = is_list ? section.GetReflection()->FieldSize(section, field.field) : 1;
   bool all_good = true;
-  for (int i = 0; i < values; ++i) all_good &= CheckValue(field, section, i, mistakes);
+  for (int i = 0; i < values; ++i) {
+    std::string text;
+    TextFormat::PrintFieldValueToString(section, field.field, is_list ? i : -1, &text);
+    if (Allows(*field.rule, text)) continue;
+    all_good = false;
+    mistakes->Add(absl::StrCat(field.key,
+                               field.rule->max() > 0 ? " must be in " : " must be one of ",
+                               RangeText(field), "; got ", text));
+  }
   return all_good;
 }
 
@@ -226,36 +230,22 @@ std::string ReplacementOf(absl::string_view key) {
 
 absl::Status SetFromText(const ConfigField& field, const std::string& text,
                          server::Config* config) {
+  std::string value = text;
+  if (field.field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+    value = absl::StrCat("\"", absl::CEscape(text), "\"");
+  } else if (field.field->cpp_type() != FieldDescriptor::CPPTYPE_BOOL) {
+    uint64_t number = 0;
+    value = absl::SimpleAtoi(text, &number) ? absl::StrCat(number) : "";  // 010 is ten
+  }
   Message* const section = field.section == nullptr
                                ? config
                                : config->GetReflection()->MutableMessage(config, field.section);
-  const Reflection& access = *section->GetReflection();
-  const FieldDescriptor* const which = field.field;
-  switch (which->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_STRING:
-      access.SetString(section, which, text);
-      return absl::OkStatus();
-    case FieldDescriptor::CPPTYPE_BOOL:
-      access.SetBool(section, which, text == "true");
-      return absl::OkStatus();
-    default:
-      break;
-  }
-  uint64_t value = 0;
-  const bool is_small = which->cpp_type() == FieldDescriptor::CPPTYPE_UINT32;
-  if (!absl::SimpleAtoi(text, &value) ||
-      (is_small && value > std::numeric_limits<uint32_t>::max())) {
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat("must be a whole number in ", RangeText(field), "; got ", text));
-  }
-  if (which->is_repeated()) {
-    access.AddUInt32(section, which, static_cast<uint32_t>(value));
-  } else if (is_small) {
-    access.SetUInt32(section, which, static_cast<uint32_t>(value));
-  } else {
-    access.SetUInt64(section, which, value);
-  }
-  return absl::OkStatus();
+  Silence silence;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&silence);
+  if (parser.ParseFieldValueFromString(value, field.field, section)) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("must be a whole number in ", RangeText(field), "; got ", text));
 }
 
 server::Config DefaultConfig() { return DefaultConfig(FindMemoryLimit()); }
@@ -320,7 +310,7 @@ absl::Status ValidateConfig(const server::Config& config) {
 
 std::string ConfigToText(const server::Config& config) {
   std::string text;
-  google::protobuf::TextFormat::PrintToString(config, &text);
+  TextFormat::PrintToString(config, &text);
   return text;
 }
 

@@ -15,7 +15,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "features/errors.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
@@ -268,22 +267,6 @@ bool ReadConfigFile(const std::string& path, server::Config* config, Mistakes* m
   if (text.ok()) return ParseConfig(*text, path, config, mistakes);
   mistakes->Add(text.status());
   return false;
-}
-
-absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin) {
-  server::Config config;
-  Mistakes mistakes;
-  ParseConfig(text, origin, &config, &mistakes);
-  ORBSERVE_RETURN_IF_ERROR(mistakes.status());
-  return config;
-}
-
-absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
-  server::Config config;
-  Mistakes mistakes;
-  ReadConfigFile(path, &config, &mistakes);
-  ORBSERVE_RETURN_IF_ERROR(mistakes.status());
-  return config;
 }
 
 }  // namespace orbserve

@@ -8,7 +8,6 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/config/config.pb.h"
 #include "server/process/mistakes.h"
@@ -23,10 +22,6 @@ bool ParseConfig(absl::string_view text, absl::string_view origin, server::Confi
                  Mistakes* mistakes);
 // Does the same with a file; false, too, if the file cannot be read.
 bool ReadConfigFile(const std::string& path, server::Config* config, Mistakes* mistakes);
-
-// A configuration without mistakes, or BAD_OPTIONS with all of them.
-absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin);
-absl::StatusOr<server::Config> ReadConfigFile(const std::string& path);
 
 }  // namespace orbserve
 

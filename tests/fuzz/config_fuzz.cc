@@ -11,9 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "client/cli/pipeline_option.h"
 #include "server/config/config.h"
-#include "server/config/config_file.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "tests/fuzz/require.h"
+#include "tests/server/config/read_config.h"
 
 namespace orbserve {
 namespace {

@@ -554,10 +554,6 @@ class HttpEndpoint::Impl {
 HttpEndpoint::HttpEndpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpEndpoint::~HttpEndpoint() = default;
 
-absl::Status HttpEndpoint::CheckAddress(const std::string& listen_address) {
-  return ListenAddress(listen_address).status();
-}
-
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Create(
     const HttpEndpointOptions& options, std::vector<HttpPage> pages,
     std::function<absl::Status()> ready) {

@@ -54,9 +54,6 @@ class HttpEndpoint {
                                                               std::vector<HttpPage> pages,
                                                               std::function<absl::Status()> ready);
 
-  // BAD_OPTIONS if `listen_address` cannot be read.
-  static absl::Status CheckAddress(const std::string& listen_address);
-
   // Closes all connections and waits for the callbacks in progress.
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;

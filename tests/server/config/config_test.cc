@@ -7,9 +7,9 @@
 #include "features/input_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/config/config_file.h"
 #include "server/config/derived_limits.h"
 #include "server/process/memory/memory_limit.h"
+#include "tests/server/config/read_config.h"
 
 namespace orbserve {
 namespace {

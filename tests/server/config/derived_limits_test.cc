@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/config.h"
-#include "server/config/config_file.h"
+#include "tests/server/config/read_config.h"
 
 namespace orbserve {
 namespace {
