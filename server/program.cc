@@ -219,19 +219,13 @@ void CheckOwnCall(Server& server, const server::Config& config) {
   }
 }
 
-// Says in the log that some of it is missing.
-class LossReport {
- public:
-  void Look() {
-    const int64_t lost = LostLogLines();
-    if (lost == told_) return;
-    spdlog::warn("event=log_lines_lost lines={} since_start={}", lost - told_, lost);
-    told_ = lost;
-  }
-
- private:
-  int64_t told_ = 0;
-};
+// Says in the log that some of it is missing. `told`: lines that this was said of.
+void TellLostLines(int64_t& told) {
+  const int64_t lost = LostLogLines();
+  if (lost == told) return;
+  spdlog::warn("event=log_lines_lost lines={} since_start={}", lost - told, lost);
+  told = lost;
+}
 
 pthread_t waiting_thread;
 
@@ -257,48 +251,31 @@ sigset_t TakeSignals() {
   return signals;
 }
 
-// Tells the service manager as long as the server is alive. Where it is not, the manager starts
-// another process when the watchdog's time is over.
-class Watchdog {
- public:
-  Watchdog(const ServiceManager& manager, Server& server) : manager_(manager), server_(server) {}
-
-  // Look() wants to be called so often.
-  std::chrono::microseconds period() const { return manager_.watchdog_time() / 4; }
-
-  void Look() {
-    if (manager_.watchdog_time().count() == 0) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return;
-    const absl::Status status = server_.Alive();
-    if (status.ok()) {
-      manager_.Alive();
-      next_ = now + period();
-    } else if (told_.ok()) {
-      spdlog::warn("event=watchdog_waits message={}", LogValue(status.message()));
-    }
-    told_ = status;
-  }
-
- private:
-  const ServiceManager& manager_;
-  Server& server_;
-  std::chrono::steady_clock::time_point next_{};
-  absl::Status told_;
-};
-
-// Waits for a signal to stop, or until a device is lost or the self-check fails.
+// Waits for a signal to stop, or until a device is lost or the self-check fails. Tells the service
+// manager as long as the server is alive; where it is not, the manager starts another process when
+// the watchdog's time is over.
 void WaitForStop(Server& server, const ServiceManager& manager, const sigset_t& signals) {
-  Watchdog watchdog(manager, server);
-  std::chrono::nanoseconds period = std::chrono::seconds(1);
-  if (watchdog.period().count() > 0)
-    period = std::min<std::chrono::nanoseconds>(period, watchdog.period());
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::nanoseconds watchdog = manager.watchdog_time() / 4;  // 0 = none
+  const std::chrono::nanoseconds period = std::min<std::chrono::nanoseconds>(
+      std::chrono::seconds(1), watchdog.count() > 0 ? watchdog : watchdog.max());
   const timespec look_period = {period.count() / 1'000'000'000, period.count() % 1'000'000'000};
-  LossReport loss;
+  int64_t told_lines = 0;
+  absl::Status told_status;
+  Clock::time_point next_alive;
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &look_period);
-    loss.Look();
-    watchdog.Look();
+    TellLostLines(told_lines);
+    if (const auto now = Clock::now(); watchdog.count() > 0 && now >= next_alive) {
+      const absl::Status status = server.Alive();
+      if (status.ok()) {
+        manager.Alive();
+        next_alive = now + watchdog;
+      } else if (told_status.ok()) {
+        spdlog::warn("event=watchdog_waits message={}", LogValue(status.message()));
+      }
+      told_status = status;
+    }
     if (server.device_lost() || server.self_check_failed()) return;
     if (signal == SIGHUP) {
       spdlog::info("event=signal number={}", signal);
@@ -395,13 +372,12 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   spdlog::info("event=stopped complete={} frames_received={} frames_ok={} frames_failed={}",
                complete, frames.received, frames.ok, frames.failed);
   // A lost device may hang in destructors, and in what the driver does when a process returns.
-  if (server.device_lost()) {
+  const int loss = server.device_lost()         ? kExitDeviceLost
+                   : server.self_check_failed() ? kExitSelfCheckFailed
+                                                : kExitOk;
+  if (loss != kExitOk) {
     FlushLog(kLogTime);
-    _exit(kExitDeviceLost);
-  }
-  if (server.self_check_failed()) {
-    FlushLog(kLogTime);
-    _exit(kExitSelfCheckFailed);
+    _exit(loss);
   }
   created->reset();
   const int code = complete ? kExitOk : kExitFailed;

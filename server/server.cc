@@ -97,19 +97,12 @@ constexpr std::chrono::milliseconds kHeapPeriod{1'000};
 
 // Empty for a client that went away in its handshake.
 std::optional<Denied> DeniedBy(const HandshakeFailure& failure) {
-  switch (failure.cause) {
-    case HandshakeFailure::Cause::kEnded:
-      return std::nullopt;
-    case HandshakeFailure::Cause::kNoCertificate:
-      return Denied{Denial::kNoCertificate, ""};
-    case HandshakeFailure::Cause::kWrongCertificate:
-      return Denied{Denial::kWrongCertificate, failure.text};
-    case HandshakeFailure::Cause::kExpiredCertificate:
-      return Denied{Denial::kExpiredCertificate, ""};
-    case HandshakeFailure::Cause::kOther:
-      return Denied{Denial::kHandshake, failure.text};
-  }
-  return std::nullopt;
+  using Cause = HandshakeFailure::Cause;
+  if (failure.cause == Cause::kEnded) return std::nullopt;
+  if (failure.cause == Cause::kNoCertificate) return Denied{Denial::kNoCertificate, ""};
+  if (failure.cause == Cause::kExpiredCertificate) return Denied{Denial::kExpiredCertificate, ""};
+  const bool is_wrong = failure.cause == Cause::kWrongCertificate;
+  return Denied{is_wrong ? Denial::kWrongCertificate : Denial::kHandshake, failure.text};
 }
 
 }  // namespace
@@ -392,11 +385,8 @@ class Server::Impl {
     MemoryWatchOptions options = MemoryWatchOptionsOf(config_.limits());
     options.heap_is_exhausted = hooks_.heap_is_exhausted;
     options.on_change = [](bool is_under_pressure) {
-      if (is_under_pressure) {
-        spdlog::warn("event=memory_pressure");
-      } else {
-        spdlog::info("event=memory_pressure_ended");
-      }
+      if (is_under_pressure) return spdlog::warn("event=memory_pressure");
+      spdlog::info("event=memory_pressure_ended");
     };
     return options;
   }
