@@ -73,12 +73,12 @@ std::string Default(const ConfigField& field) {
 }
 
 std::vector<std::string> FieldTable() {
-  std::vector<std::string> lines = {"| key | flag | default | range | meaning |",
-                                    "|---|---|---|---|---|"};
+  std::vector<std::string> lines = {"| key, flag | default | range | meaning |",
+                                    "|---|---|---|---|"};
   for (const ConfigField& field : ConfigFields()) {
     const server::Rule& rule = *field.rule;
-    const std::string flag = rule.flag().empty() ? "" : absl::StrCat("`", rule.flag(), "`");
-    lines.push_back(absl::StrCat("| `", field.key, "` | ", flag, " | ", Default(field), " | ",
+    const std::string flag = rule.flag().empty() ? "" : absl::StrCat(", `", rule.flag(), "`");
+    lines.push_back(absl::StrCat("| `", field.key, "`", flag, " | ", Default(field), " | ",
                                  Range(field), " | ", rule.about(), ". |"));
   }
   return lines;
