@@ -22,7 +22,6 @@
 #include "server/clients/peer.h"
 #include "server/config/derived_limits.h"
 #include "server/process/memory/memory_limit.h"
-#include "server/process/mistakes.h"
 
 namespace orbserve {
 namespace {

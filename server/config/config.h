@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "server/config/config.pb.h"
+#include "server/process/mistakes.h"
 
 namespace orbserve {
 
@@ -57,6 +58,24 @@ absl::Status ValidateConfig(const server::Config& config);
 
 // The whole configuration as protobuf text.
 std::string ConfigToText(const server::Config& config);
+
+// Reads protobuf text into `config` and adds a mistake for each key that is unknown, given twice or
+// has a value of the wrong type: with `origin`, line and column (both count from 1), and the key
+// that replaces it or was probably meant. Such keys are left out. False if the rest of the text
+// cannot be read, as a brace is missing, say.
+bool ParseConfig(absl::string_view text, absl::string_view origin, server::Config* config,
+                 Mistakes* mistakes);
+// Does the same with a file; false, too, if the file cannot be read.
+bool ReadConfigFile(const std::string& path, server::Config* config, Mistakes* mistakes);
+
+// Checks the addresses of a configuration: `listen` and `http_listen` have the form that
+// docs/configuration.md says, the folder of a Unix socket is there, the two differ, and plain text
+// is served only where it is allowed. BAD_OPTIONS with one line for each mistake. Obstacles that
+// may be gone the next time (an address in use, a name that does not resolve now) are not checked.
+absl::Status CheckListenAddresses(const server::Config& config);
+
+// True where other machines may reach `http_listen`, which has neither TLS nor a password.
+bool HttpIsOpenToOthers(const server::Config& config);
 
 }  // namespace orbserve
 

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/config/config_file.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <numeric>

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/config/listen_address.h"
-
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -17,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/clients/peer.h"
-#include "server/process/mistakes.h"
+#include "server/config/config.h"
 
 namespace orbserve {
 namespace {

@@ -54,7 +54,7 @@
 #include "server/serving/frame/frame_record.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_queue.h"
-#include "server/telemetry/frame_phase.h"
+#include "server/telemetry/frame_times.h"
 
 namespace orbserve {
 

@@ -17,7 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/process/text_file.h"
-#include "server/telemetry/frame_phase.h"
+#include "server/telemetry/frame_times.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/server/telemetry/metrics_page.h"
 #include "tests/server/telemetry/promtool.h"

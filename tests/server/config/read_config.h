@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/config/config_file.h"
+#include "server/config/config.h"
 
 namespace orbserve {
 
