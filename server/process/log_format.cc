@@ -39,22 +39,6 @@ bool IsJsonLiteral(absl::string_view text) {
   return text.empty();
 }
 
-// Bytes of the first character of `text`, which is not empty; 0 where it is not valid UTF-8.
-size_t CharacterBytes(absl::string_view text) {
-  const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return 0;
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool is_surrogate = first == 0xed && byte(1) >= 0xa0;
-  const bool is_too_large = first == 0xf4 && byte(1) >= 0x90;
-  return is_overlong || is_surrogate || is_too_large ? 0 : bytes;
-}
-
 void AppendJsonText(absl::string_view text, std::string& json) {
   json.push_back('"');
   while (!text.empty()) {
@@ -123,6 +107,21 @@ bool AppendPairs(absl::string_view event, std::string& json) {
 }
 
 }  // namespace
+
+size_t CharacterBytes(absl::string_view text) {
+  const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return 0;
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool is_surrogate = first == 0xed && byte(1) >= 0xa0;
+  const bool is_too_large = first == 0xf4 && byte(1) >= 0x90;
+  return is_overlong || is_surrogate || is_too_large ? 0 : bytes;
+}
 
 std::string LogValue(absl::string_view text) {
   const bool is_word =

@@ -11,6 +11,7 @@
 #ifndef ORBSERVE_SERVER_PROCESS_LOG_FORMAT_H_
 #define ORBSERVE_SERVER_PROCESS_LOG_FORMAT_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -22,6 +23,9 @@ enum class LogFormat { kText, kJson };
 // `text` as the value of a key: quoted where it is not one word, on one line, or where it reads as
 // a number, true or false. Only numbers and truth values of the program stand without quotes.
 std::string LogValue(absl::string_view text);
+
+// Bytes of the first character of `text`, which is not empty; 0 where it is not valid UTF-8.
+size_t CharacterBytes(absl::string_view text);
 
 // The event as an object of JSON, without a line break. What is no list of key=value becomes the
 // value of "message".

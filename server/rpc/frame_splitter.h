@@ -41,13 +41,12 @@ class FrameSplitter {
   std::vector<BytePiece> TakePixels() { return std::exchange(pixels_, {}); }
 
  private:
-  // Splits the message in `pieces_`. False when it must be parsed as usual.
-  bool Split();
+  // Splits the message, which passed the scan. False when it must be parsed as usual.
+  bool Split(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* message);
 
   WireScan scan_{WireRules::Of<v1::StreamFramesRequest>()};
-  std::vector<BytePiece> pieces_;  // of the whole message
   std::vector<BytePiece> pixels_;
-  std::string rest_;  // the message with an empty `pixels` field
+  std::string rest_;  // the part of the message that is parsed
 };
 
 }  // namespace orbserve

@@ -52,7 +52,11 @@ class MessageCall : public UnaryCall {
   absl::Status ReadRequest() {
     ORBSERVE_RETURN_IF_ERROR(Identify());
     absl::Status status = services_.memory->Check(request_bytes_.Length());
-    if (status.ok()) status = ParseMessage(request_bytes_, WireRules::Of<Request>(), &request_);
+    if (status.ok()) {
+      status = WithoutBadAlloc([this] {
+        return ParseMessage(request_bytes_, WireRules::Of<Request>(), &request_);
+      });
+    }
     request_bytes_.Clear();
     return status;
   }

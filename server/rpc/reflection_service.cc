@@ -3,7 +3,6 @@
 
 #include "server/rpc/reflection_service.h"
 
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
@@ -11,17 +10,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "decode/image_decoder.h"
-#include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/message.h"
 #include "grpc/health/v1/health.pb.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "server/process/memory/out_of_memory.h"
 #include "server/rpc/status.h"
-#include "server/rpc/wire_cursor.h"
 #include "server/rpc/wire_message.h"
 
 namespace orbserve {
@@ -30,48 +27,17 @@ namespace {
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
+using grpc::reflection::v1alpha::FileDescriptorResponse;
+using grpc::reflection::v1alpha::ServerReflectionRequest;
+using grpc::reflection::v1alpha::ServerReflectionResponse;
 
 constexpr char kMethod[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
-constexpr absl::string_view kServices[] = {
+constexpr const char* kServices[] = {
     "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection", "orbserve.v1.Features"};
 constexpr size_t kMaxRequestBytes = 4096;
 
-// Fields of the messages of grpc/reflection/v1alpha/reflection.proto.
-enum RequestField : uint32_t {
-  kHost = 1,
-  kFileByFilename = 3,
-  kFileContainingSymbol = 4,
-  kFileContainingExtension = 5,
-  kAllExtensionNumbersOfType = 6,
-  kListServices = 7,
-};
-enum ResponseField : int {
-  kValidHost = 1,
-  kOriginalRequest = 2,
-  kFileDescriptorResponse = 4,
-  kAllExtensionNumbersResponse = 5,
-  kListServicesResponse = 6,
-  kErrorResponse = 7,
-};
-
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-
-void AppendNumber(int field, uint64_t value, std::string* out) {
-  AppendVarint(static_cast<uint64_t>(field) << kWireTypeBits | kVarint, out);
-  AppendVarint(value, out);
-}
-
-void AppendBytes(int field, absl::string_view bytes, std::string* out) {
-  AppendVarint(LengthDelimitedTag(field), out);
-  AppendVarint(bytes.size(), out);
-  out->append(bytes.data(), bytes.size());
-}
-
-// A file as an element of FileDescriptorResponse. Answers share it: one that waits for its reader
-// holds next to no memory.
+// A FileDescriptorResponse of one file. Answers share it: one that waits for its reader holds next
+// to no memory.
 grpc::Slice EncodedFile(const FileDescriptor* file) {
   static std::mutex mutex;
   static auto& files = *new std::map<const FileDescriptor*, grpc::Slice>;
@@ -80,52 +46,9 @@ grpc::Slice EncodedFile(const FileDescriptor* file) {
   if (known != files.end()) return known->second;
   google::protobuf::FileDescriptorProto proto;
   file->CopyTo(&proto);
-  std::string encoded;
-  AppendBytes(1, proto.SerializeAsString(), &encoded);
-  return files.emplace(file, grpc::Slice(encoded)).first->second;
-}
-
-struct Question {
-  std::string host;
-  uint32_t kind = 0;  // RequestField
-  std::string text;
-  uint64_t number = 0;  // of an extension
-};
-
-// Reads the fields of a request, or of the ExtensionRequest in it. False when they are broken.
-bool ReadQuestion(absl::string_view bytes, bool is_extension, Question* question) {
-  const BytePiece piece(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  WireCursor cursor(absl::Span<const BytePiece>(&piece, 1));
-  while (cursor.position() < bytes.size()) {
-    uint32_t field = 0;
-    uint32_t wire_type = 0;
-    uint64_t value = 0;
-    if (!cursor.ReadTag(&field, &wire_type)) return false;
-    if (wire_type != kLengthDelimited) {
-      if (!cursor.ReadScalar(wire_type, &value)) return false;
-      if (wire_type == kVarint && is_extension && field == 2) question->number = value;
-      continue;
-    }
-    std::string text;
-    if (!cursor.ReadVarint(kMaxShortVarintBytes, &value) ||
-        value > bytes.size() - cursor.position() ||
-        !cursor.AppendTo(&text, static_cast<size_t>(value))) {
-      return false;
-    }
-    if (is_extension) {
-      if (field == 1) question->text = text;
-    } else if (field == kHost) {
-      question->host = text;
-    } else if (field >= kFileByFilename && field <= kListServices) {
-      question->kind = field;
-      question->text = text;
-      if (field == kFileContainingExtension) {
-        question->text.clear();
-        if (!ReadQuestion(text, /*is_extension=*/true, question)) return false;
-      }
-    }
-  }
-  return true;
+  FileDescriptorResponse response;
+  response.add_file_descriptor_proto(proto.SerializeAsString());
+  return files.emplace(file, grpc::Slice(response.SerializeAsString())).first->second;
 }
 
 // One stream. Deletes itself when gRPC is done with it.
@@ -172,107 +95,98 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
                        absl::StrCat("the request has ", size, " bytes; at most ", kMaxRequestBytes,
                                     " are allowed"));
     }
-    std::vector<BytePiece> pieces;
-    CollectPieces(request_, &pieces);
-    std::string bytes;
-    WireCursor(pieces).AppendTo(&bytes, size);
+    ServerReflectionRequest question;
+    const absl::Status status =
+        ParseMessage(request_, WireRules::Of<ServerReflectionRequest>(), &question);
     request_.Clear();
-    Question question;
-    if (!ReadQuestion(bytes, /*is_extension=*/false, &question)) {
-      return MakeError(ErrorReason::kBadRequest, "the bytes are not a ServerReflectionRequest");
+    ORBSERVE_RETURN_IF_ERROR(status);
+    ServerReflectionResponse answer;
+    answer.set_valid_host(question.host());
+    *answer.mutable_original_request() = question;
+    std::vector<grpc::Slice> parts(1);
+    const FileDescriptor* const file = FillIn(question, &answer);
+    std::string bytes = answer.SerializeAsString();
+    if (file != nullptr) {
+      AddFile(file, /*is_asked_for=*/true, &parts);
+      AppendFilesHeader(parts, &bytes);
     }
-    std::string answer;
-    AppendBytes(kValidHost, question.host, &answer);
-    AppendBytes(kOriginalRequest, bytes, &answer);
-    std::vector<grpc::Slice> files;
-    AppendAnswer(question, &answer, &files);
-    files.insert(files.begin(), grpc::Slice(answer));
-    response_ = grpc::ByteBuffer(files.data(), files.size());
+    parts[0] = grpc::Slice(bytes);
+    response_ = grpc::ByteBuffer(parts.data(), parts.size());
     return absl::OkStatus();
   }
 
-  // `files` come behind the answer.
-  void AppendAnswer(const Question& question, std::string* answer,
-                    std::vector<grpc::Slice>* files) {
+  // Returns the file that the answer consists of, if that is the answer.
+  static const FileDescriptor* FillIn(const ServerReflectionRequest& question,
+                                      ServerReflectionResponse* answer) {
     const DescriptorPool& pool = *DescriptorPool::generated_pool();
-    switch (question.kind) {
-      case kFileByFilename:
-        AppendFiles(pool.FindFileByName(question.text), answer, files);
-        return;
-      case kFileContainingSymbol:
-        AppendFiles(pool.FindFileContainingSymbol(question.text), answer, files);
-        return;
-      case kFileContainingExtension: {
-        const auto* const type = pool.FindMessageTypeByName(question.text);
-        const FieldDescriptor* const extension =
-            type == nullptr ? nullptr
-                            : pool.FindExtensionByNumber(type, static_cast<int>(question.number));
-        AppendFiles(extension == nullptr ? nullptr : extension->file(), answer, files);
-        return;
+    const FileDescriptor* file = nullptr;
+    switch (question.message_request_case()) {
+      case ServerReflectionRequest::kFileByFilename:
+        file = pool.FindFileByName(question.file_by_filename());
+        break;
+      case ServerReflectionRequest::kFileContainingSymbol:
+        file = pool.FindFileContainingSymbol(question.file_containing_symbol());
+        break;
+      case ServerReflectionRequest::kFileContainingExtension: {
+        const auto& asked = question.file_containing_extension();
+        const auto* const type = pool.FindMessageTypeByName(asked.containing_type());
+        const auto* const extension =
+            type == nullptr ? nullptr : pool.FindExtensionByNumber(type, asked.extension_number());
+        if (extension != nullptr) file = extension->file();
+        break;
       }
-      case kAllExtensionNumbersOfType:
-        AppendExtensions(pool, question.text, answer);
-        return;
-      case kListServices: {
-        std::string list;
-        for (const absl::string_view name : kServices) {
-          std::string service;
-          AppendBytes(1, name, &service);
-          AppendBytes(1, service, &list);
+      case ServerReflectionRequest::kAllExtensionNumbersOfType: {
+        const std::string& name = question.all_extension_numbers_of_type();
+        const auto* const type = pool.FindMessageTypeByName(name);
+        if (type == nullptr) break;
+        std::vector<const FieldDescriptor*> extensions;
+        pool.FindAllExtensions(type, &extensions);
+        auto& numbers = *answer->mutable_all_extension_numbers_response();
+        numbers.set_base_type_name(name);
+        for (const auto* const extension : extensions) {
+          numbers.add_extension_number(extension->number());
         }
-        AppendBytes(kListServicesResponse, list, answer);
-        return;
+        return nullptr;
       }
-      default:
-        AppendError(grpc::StatusCode::INVALID_ARGUMENT, "the request asks for nothing", answer);
+      case ServerReflectionRequest::kListServices:
+        for (const char* const name : kServices) {
+          answer->mutable_list_services_response()->add_service()->set_name(name);
+        }
+        return nullptr;
+      case ServerReflectionRequest::MESSAGE_REQUEST_NOT_SET:
+        SetError(grpc::StatusCode::INVALID_ARGUMENT, "the request asks for nothing", answer);
+        return nullptr;
     }
-  }
-
-  static void AppendError(grpc::StatusCode code, absl::string_view text, std::string* answer) {
-    std::string error;
-    AppendNumber(1, static_cast<uint64_t>(code), &error);
-    AppendBytes(2, text, &error);
-    AppendBytes(kErrorResponse, error, answer);
-  }
-
-  static void AppendExtensions(const DescriptorPool& pool, const std::string& name,
-                               std::string* answer) {
-    const auto* const type = pool.FindMessageTypeByName(name);
-    if (type == nullptr) {
-      AppendError(grpc::StatusCode::NOT_FOUND, "there is no such message", answer);
-      return;
-    }
-    std::vector<const FieldDescriptor*> extensions;
-    pool.FindAllExtensions(type, &extensions);
-    std::string numbers;
-    AppendBytes(1, name, &numbers);
-    for (const FieldDescriptor* const extension : extensions) {
-      AppendNumber(2, static_cast<uint64_t>(extension->number()), &numbers);
-    }
-    AppendBytes(kAllExtensionNumbersResponse, numbers, answer);
-  }
-
-  // `file`, and the files that it needs and that were not sent on this stream.
-  void AppendFiles(const FileDescriptor* file, std::string* answer,
-                   std::vector<grpc::Slice>* files) {
     if (file == nullptr) {
-      AppendError(grpc::StatusCode::NOT_FOUND, "there is no such file or name", answer);
-      return;
+      SetError(grpc::StatusCode::NOT_FOUND, "there is no such file or name", answer);
     }
-    std::set<const FileDescriptor*> now;
-    AddFile(file, &now, files);
-    size_t bytes = 0;
-    for (const grpc::Slice& encoded : *files) bytes += encoded.size();
-    AppendVarint(LengthDelimitedTag(kFileDescriptorResponse), answer);
-    AppendVarint(bytes, answer);
+    return file;
   }
-  void AddFile(const FileDescriptor* file, std::set<const FileDescriptor*>* now,
-               std::vector<grpc::Slice>* files) {
-    const bool is_asked_for = now->empty();
-    if (!now->insert(file).second) return;
+
+  static void SetError(grpc::StatusCode code, const char* text, ServerReflectionResponse* answer) {
+    answer->mutable_error_response()->set_error_code(code);
+    answer->mutable_error_response()->set_error_message(text);
+  }
+
+  // Begins the field with the files, which are all parts but the first.
+  static void AppendFilesHeader(const std::vector<grpc::Slice>& parts, std::string* bytes) {
+    size_t size = 0;
+    for (const grpc::Slice& part : parts) size += part.size();
+    google::protobuf::io::StringOutputStream stream(bytes);
+    google::protobuf::io::CodedOutputStream out(&stream);
+    constexpr uint32_t kLengthDelimited = 2;
+    out.WriteTag(ServerReflectionResponse::kFileDescriptorResponseFieldNumber << 3 |
+                 kLengthDelimited);
+    out.WriteVarint32(static_cast<uint32_t>(size));
+  }
+
+  // Adds the file, and the files that it needs and that were not sent on this stream.
+  void AddFile(const FileDescriptor* file, bool is_asked_for, std::vector<grpc::Slice>* parts) {
     if (!sent_.insert(file).second && !is_asked_for) return;
-    files->push_back(EncodedFile(file));
-    for (int i = 0; i < file->dependency_count(); ++i) AddFile(file->dependency(i), now, files);
+    parts->push_back(EncodedFile(file));
+    for (int i = 0; i < file->dependency_count(); ++i) {
+      AddFile(file->dependency(i), /*is_asked_for=*/false, parts);
+    }
   }
 
   grpc::CallbackServerContext* const context_;
@@ -297,10 +211,6 @@ ReflectionService::ReflectionService(SendTimeouts* send_timeouts) {
   // registers itself when the program starts. The linker would leave it out of the program, as
   // nothing else refers to it.
   google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
-  // The descriptors of reflection itself lie in gRPC's library, which the linker leaves out where
-  // nothing refers to it.
-  [[maybe_unused]] void (*volatile const keep)() =
-      &grpc::reflection::InitProtoReflectionServerBuilderPlugin;
 }
 
 }  // namespace orbserve

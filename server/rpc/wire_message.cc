@@ -15,28 +15,14 @@
 
 namespace orbserve {
 
-void CollectPieces(grpc::ByteBuffer& buffer, std::vector<BytePiece>* pieces) {
-  pieces->clear();
-  grpc::ProtoBufferReader reader(&buffer);
-  const void* data = nullptr;
-  int size = 0;
-  while (reader.Next(&data, &size)) {
-    pieces->emplace_back(static_cast<const uint8_t*>(data), static_cast<size_t>(size));
-  }
-}
-
 absl::Status ParseMessage(grpc::ByteBuffer& buffer, const WireRules& rules,
                           google::protobuf::Message* message) {
-  try {
-    std::vector<BytePiece> pieces;
-    CollectPieces(buffer, &pieces);
-    ORBSERVE_RETURN_IF_ERROR(WireScan(rules).Check(pieces));
+  {
     grpc::ProtoBufferReader reader(&buffer);
-    if (message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
-  } catch (const std::bad_alloc&) {
-    return MakeError(ErrorReason::kOutOfMemory, "no memory left for this message");
+    ORBSERVE_RETURN_IF_ERROR(WireScan(rules).Check(&reader, buffer.Length()));
   }
-  return UnparsedStatus(*message);
+  grpc::ProtoBufferReader reader(&buffer);
+  return message->ParseFromZeroCopyStream(&reader) ? absl::OkStatus() : UnparsedStatus(*message);
 }
 
 absl::Status UnparsedStatus(const google::protobuf::Message& message) {

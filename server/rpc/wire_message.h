@@ -6,10 +6,7 @@
 #ifndef ORBSERVE_SERVER_RPC_WIRE_MESSAGE_H_
 #define ORBSERVE_SERVER_RPC_WIRE_MESSAGE_H_
 
-#include <vector>
-
 #include "absl/status/status.h"
-#include "decode/image_decoder.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/rpc/wire_scan.h"
@@ -17,11 +14,8 @@
 
 namespace orbserve {
 
-// The pieces that the bytes of `buffer` lie in, while it holds them.
-void CollectPieces(grpc::ByteBuffer& buffer, std::vector<BytePiece>* pieces);
-
 // Scans `buffer` by `rules`, which are those of `message`, and parses it. BAD_REQUEST or TOO_LARGE,
-// see WireScan, OUT_OF_MEMORY when there is no memory for the message.
+// see WireScan. May throw std::bad_alloc.
 absl::Status ParseMessage(grpc::ByteBuffer& buffer, const WireRules& rules,
                           google::protobuf::Message* message);
 

@@ -24,10 +24,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
-#include "decode/image_decoder.h"
+#include "absl/strings/string_view.h"
+#include "features/errors.h"
 #include "features/options.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/io/coded_stream.h"
 
 namespace orbserve {
 
@@ -87,23 +88,56 @@ class WireRules {
 // Scans messages of one kind. Keeps its memory from one message to the next. Not thread-safe.
 class WireScan {
  public:
-  explicit WireScan(const WireRules& rules, const WireLimits& limits = {});
+  // A field with a length, in bytes of the message.
+  struct Place {
+    int tag_at = 0;
+    int begin = 0;  // of its contents
+    int end = 0;
+  };
 
-  // BAD_REQUEST for a message that is broken or not of this kind, TOO_LARGE for one that has or
-  // takes too much. The text names the field and its place.
-  absl::Status Check(absl::Span<const BytePiece> message);
+  explicit WireScan(const WireRules& rules, const WireLimits& limits = {})
+      : rules_(rules), limits_(limits), counts_(rules.counters_), places_(rules.counters_) {}
+
+  // Reads a message of `size` bytes, up to 2 GiB. BAD_REQUEST for one that is broken or not of this
+  // kind, TOO_LARGE for one that has or takes too much. The text names the field and its place.
+  absl::Status Check(google::protobuf::io::ZeroCopyInputStream* message, size_t size);
 
   // Estimate of the memory that the last message takes when it is parsed.
-  size_t memory_bytes() const { return memory_bytes_; }
+  size_t memory_bytes() const { return memory_; }
+  // The place of the field with the number `inner` in the field `outer` of the last message, which
+  // passed, and that of `outer`. False unless there is one of each.
+  bool FindOnly(int outer, int inner, Place* outer_place, Place* inner_place) const;
 
  private:
-  class Pass;
+  using Input = google::protobuf::io::CodedInputStream;
+  using Field = WireRules::Field;
+  using Kind = WireRules::Kind;
+
+  // Each reads the next part of the message. `bytes`: of the part.
+  absl::Status ScanMessage(const WireRules::Message& message, int bytes, int depth, Input& in);
+  absl::Status ScanField(const WireRules::Message& message, uint32_t tag, int depth, Input& in);
+  absl::Status ScanBlock(const WireRules::Message& message, const Field& field, int bytes,
+                         int depth, Input& in);
+  absl::Status CheckText(const Field& field, int bytes, Input& in);
+
+  absl::Status CountNumbers(const Field& field, size_t elements, bool is_packed);
+  absl::Status CountOccurrence(const Field& field);
+  absl::Status CountUnknown(const WireRules::Message& message, size_t bytes);
+  absl::Status Broken(absl::string_view where) const;
+  absl::Status Refuse(ErrorReason reason, absl::string_view text) const;
 
   const WireRules& rules_;
   const WireLimits limits_;
+  // Of the last message.
   std::vector<uint32_t> counts_;  // [Field::counter]
+  std::vector<Place> places_;     // [Field::counter], of the last occurrence
   std::string text_;              // one text of the message
-  size_t memory_bytes_ = 0;
+  int field_at_ = 0;              // place of the field that is read
+  size_t size_ = 0;
+  size_t most_memory_ = 0;
+  size_t memory_ = 0;
+  size_t unknown_fields_ = 0;
+  size_t unknown_bytes_ = 0;
 };
 
 }  // namespace orbserve

@@ -6,7 +6,6 @@
 
 #include "server/rpc/wire_scan.h"
 
-#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "gtest/gtest.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "tests/server/rpc/wire_bytes.h"
@@ -30,19 +30,17 @@ using wire::Repeat;
 using wire::Tag;
 using wire::Varint;
 
-std::vector<BytePiece> PiecesOf(const std::string& bytes, size_t piece_bytes) {
-  std::vector<BytePiece> pieces;
-  for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
-    pieces.emplace_back(reinterpret_cast<const uint8_t*>(bytes.data()) + at,
-                        std::min(piece_bytes, bytes.size() - at));
-  }
-  return pieces;
+// Checks the message in pieces of so many bytes.
+absl::Status Check(WireScan& scan, const std::string& bytes, size_t piece_bytes) {
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()),
+                                                static_cast<int>(piece_bytes));
+  return scan.Check(&stream, bytes.size());
 }
 
 template <typename Message>
 absl::Status Scan(const std::string& bytes, const WireLimits& limits = {}) {
   WireScan scan(WireRules::Of<Message>(), limits);
-  return scan.Check(PiecesOf(bytes, 1 << 16));
+  return Check(scan, bytes, 1 << 16);
 }
 
 void FillFeatures(int rows, v1::FeatureSet* features) {
@@ -119,8 +117,8 @@ std::string Unpacked(const v1::FeatureSet& set) {
 TEST(WireScanTest, TakesWhatClientsSendHoweverItIsCut) {
   for (const size_t piece : {1, 2, 7, 100, 1 << 20}) {
     WireScan stream(WireRules::Of<v1::StreamFramesRequest>());
-    EXPECT_TRUE(stream.Check(PiecesOf(PlainFrame().SerializeAsString(), piece)).ok()) << piece;
-    EXPECT_TRUE(stream.Check(PiecesOf(FullOpen().SerializeAsString(), piece)).ok()) << piece;
+    EXPECT_TRUE(Check(stream, PlainFrame().SerializeAsString(), piece).ok()) << piece;
+    EXPECT_TRUE(Check(stream, FullOpen().SerializeAsString(), piece).ok()) << piece;
   }
   EXPECT_TRUE(Scan<v1::MatchRequest>(LargestMatch().SerializeAsString()).ok());
   EXPECT_TRUE(Scan<v1::ExtractRequest>("").ok());
@@ -155,12 +153,12 @@ class HostileMessageTest : public ::testing::TestWithParam<Hostile> {};
 TEST_P(HostileMessageTest, IsRefusedWithAReason) {
   for (const size_t piece : {1, 5, 1 << 20}) {
     WireScan scan(WireRules::Of<v1::StreamFramesRequest>());
-    const absl::Status status = scan.Check(PiecesOf(GetParam().bytes, piece));
+    const absl::Status status = Check(scan, GetParam().bytes, piece);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(ReasonOf(status), GetParam().reason) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().text));
     EXPECT_THAT(std::string(status.message()), HasSubstr("at byte"));
-    EXPECT_TRUE(scan.Check(PiecesOf(PlainFrame().SerializeAsString(), piece)).ok());  // is as new
+    EXPECT_TRUE(Check(scan, PlainFrame().SerializeAsString(), piece).ok());  // is as new
   }
 }
 
@@ -230,7 +228,7 @@ TEST(WireScanTest, ShortArraysAreCounted) {
   v1::PutReferenceRequest parsed;
   ASSERT_TRUE(parsed.ParseFromString(bytes));
   WireScan scan(WireRules::Of<v1::PutReferenceRequest>());
-  ASSERT_TRUE(scan.Check(PiecesOf(bytes, bytes.size())).ok());
+  ASSERT_TRUE(Check(scan, bytes, bytes.size()).ok());
   EXPECT_LE(parsed.SpaceUsedLong(), sizeof(parsed) + scan.memory_bytes());
 }
 
@@ -277,7 +275,7 @@ TEST(WireScanTest, AgreesWithTheParserAndItsMemoryIsThatOfTheMessageAtMost) {
   int refused = 0;
   for (int i = 0; i < 60'000; ++i) {
     const std::string bytes = Damaged(samples[i % 3], random);
-    const absl::Status status = scan.Check(PiecesOf(bytes, 1 + random() % 40));
+    const absl::Status status = Check(scan, bytes, 1 + random() % 40);
     v1::StreamFramesRequest message;
     const bool is_parsed = message.ParseFromString(bytes);
     if (status.ok()) {
@@ -294,7 +292,7 @@ TEST(WireScanTest, AgreesWithTheParserAndItsMemoryIsThatOfTheMessageAtMost) {
     // The parser takes some messages that reach beyond the one around them. Written again, they are
     // whole. Groups are unknown fields and stay what they are.
     const std::string again = message.SerializeAsString();
-    const absl::Status status_again = scan.Check(PiecesOf(again, again.size()));
+    const absl::Status status_again = Check(scan, again, again.size());
     EXPECT_TRUE(status_again.ok() ||
                 status_again.message().find("group") != absl::string_view::npos)
         << status_again << absl::CHexEscape(again);
