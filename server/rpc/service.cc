@@ -101,7 +101,17 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::St
 void FeaturesService::Close(ErrorReason reason) {
   gate_.Close(reason);
   services_.send_timeouts->Shorten(kReadingTimeAtEnd);
-  streams_.AnnounceGoingAway(gate_.refusal());
+  for (const auto& stream : streams_.streams()) stream->AnnounceGoingAway(gate_.refusal());
+}
+
+void FeaturesService::CutUnknownStreams() {
+  for (const auto& stream : streams_.streams()) {
+    if (!services_.identity->IsKnown(stream->client())) stream->CutUnknown();
+  }
+}
+
+void FeaturesService::StopStreams() {
+  for (const auto& stream : streams_.streams()) stream->Stop(gate_.refusal());
 }
 
 }  // namespace orbserve

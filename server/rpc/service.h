@@ -64,12 +64,9 @@ class FeaturesService final : public FeaturesMethods {
   // frames) or kDeviceLost.
   void Close(ErrorReason reason);
   // Ends the streams whose clients are not known any more (identity.h).
-  void CutUnknownStreams() {
-    streams_.CutUnknown(
-        [this](const ClientId& client) { return services_.identity->IsKnown(client); });
-  }
+  void CutUnknownStreams();
   // Ends the streams, each when its frames in flight are answered.
-  void StopStreams() { streams_.StopAll(gate_.refusal()); }
+  void StopStreams();
   // The open streams.
   std::vector<StreamUse> stream_uses() { return streams_.uses(); }
   // Waits until no call is open or comes; false when `timeout` passed before.

@@ -105,6 +105,7 @@ FrameSequence::Released FrameSequence::Close() {
 }
 
 void FrameSequence::Release(Released released) {
+  for (const WorkTicket ticket : released.frame_tickets) sequence_parts_.batcher->Cancel(ticket);
   for (const WorkTicket ticket : released.match_tickets) sequence_parts_.matcher->Cancel(ticket);
   for (const WorkTicket ticket : released.track_tickets) sequence_parts_.tracker->Cancel(ticket);
   if (released.track_bytes != 0) sequence_parts_.observer->OnTrackBytes(released.track_bytes);

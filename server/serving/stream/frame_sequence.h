@@ -51,6 +51,7 @@
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "features/tracking/stream_tracks.h"
+#include "server/serving/batcher.h"
 #include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
 #include "server/serving/observer.h"
@@ -67,6 +68,7 @@ struct FrameSequenceParts {
   MatchQueue* matcher = nullptr;
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
+  Batcher* batcher = nullptr;
 };
 
 // Every caller holds it.
@@ -78,6 +80,7 @@ class FrameSequence : public std::enable_shared_from_this<FrameSequence> {
  protected:
   // Memory and work that is released without the lock.
   struct Released {
+    std::vector<WorkTicket> frame_tickets;
     std::vector<WorkTicket> match_tickets;
     std::vector<WorkTicket> track_tickets;
     std::vector<std::shared_ptr<const void>> memory;

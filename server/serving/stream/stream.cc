@@ -69,10 +69,11 @@ void Stream::Start(absl::Status status, const ClientId& client, const std::strin
       responses_ = Holding(std::move(account), Resource::kStreamResponseBytes);
       return absl::OkStatus();
     }));
-    ORBSERVE_ASSIGN_OR_RETURN(const uint64_t id, registry_.Add(self, client_, connection, now));
+    ORBSERVE_ASSIGN_OR_RETURN(const StreamRegistry::Admission admission,
+                              registry_.Add(self, client_, connection, now));
     {
       absl::MutexLock lock(&mutex_);
-      id_ = id;
+      id_ = admission.id;
     }
     parts_.metrics->StreamOpened();
     return WithoutBadAlloc([this] {
@@ -122,8 +123,11 @@ void Stream::Open(std::shared_ptr<const StreamOptions> options, int64_t max_resp
     SetAlarm();
     // `opened` goes in front of a GoingAway that is already queued.
     outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), Outgoing{std::move(opened)});
-    LogClientEvent(ClientEvent::kStream,
-                   [&] { return StreamOpenedLine(id_, client_, options_->preset); });
+    LogClientEvent(ClientEvent::kStream, [&] {
+      return absl::StrCat("event=stream_opened stream=", id_,
+                          " client=", LogValue(DisplayName(client_)),
+                          " pipeline=", LogValue(options_->preset));
+    });
   } else if (frames_answered_ == frames_read_) {
     outgoing_.push_back(Outgoing{std::move(opened)});
   } else {
@@ -318,7 +322,7 @@ void Stream::Stop(const absl::Status& reason) {
 void Stream::OnAlarm() {
   const SteadyTime now = clock_.Now();
   std::vector<StreamFramePtr> late;
-  Remains remains;
+  Released released;
   {
     absl::MutexLock lock(&mutex_);
     alarm_at_ = kNever;  // it has fired
@@ -328,7 +332,7 @@ void Stream::OnAlarm() {
       if (now >= cancel_at_) call_->Cancel();
       if (now < cancel_at_) SetAlarm();
     } else if (const absl::Status stalled = Stalled(now, &cause); !stalled.ok()) {
-      remains = Cut(cause, stalled);
+      released = Cut(cause, stalled);
     } else if (options_ == nullptr && now < begin_ + parts_.streams.open_timeout) {
       SetAlarm();
     } else if (options_ == nullptr && !read_ended_) {
@@ -345,11 +349,10 @@ void Stream::OnAlarm() {
       SetAlarm();
     }
   }
-  Drop(std::move(remains));
+  Release(std::exchange(released, {}));
   if (late.empty()) return;
   // Work stops before its frame is answered: nothing begins for a frame whose client was told.
   for (const StreamFramePtr& frame : late) parts_.batcher->Cancel(frame->ticket);
-  Released released;
   {
     absl::MutexLock lock(&mutex_);
     for (const StreamFramePtr& frame : late) {
@@ -399,12 +402,12 @@ absl::Status Stream::Stalled(SteadyTime now, AbortCause* cause) const {
 }
 
 void Stream::Preempt(AbortCause cause, const absl::Status& status) {
-  Remains remains;
+  Released released;
   {
     absl::MutexLock lock(&mutex_);
-    remains = Cut(cause, status);
+    released = Cut(cause, status);
   }
-  Drop(std::move(remains));
+  Release(std::move(released));
 }
 
 void Stream::MakeRoom() {
@@ -420,37 +423,33 @@ void Stream::CutUnknown() {
                                               "the token of the stream is not valid any more"));
 }
 
-Stream::Remains Stream::Cut(AbortCause cause, const absl::Status& status) {
+Stream::Released Stream::Cut(AbortCause cause, const absl::Status& status) {
   if (IsOver()) return {};
   is_aborted_ = true;
   abort_cause_ = cause;
   end_status_ = status;
   read_ended_ = true;
-  Remains remains = TakeFrames();
+  Released released = TakeFrames();
   outgoing_.erase(outgoing_.begin() + (writing_ ? 1 : 0), outgoing_.end());
   cancel_at_ = clock_.Now() + kGracePeriod;
   SetAlarm();
   parts_.metrics->CallAborted(cause);
   Step();
-  return remains;
+  return released;
 }
 
-Stream::Remains Stream::TakeFrames() {
-  Remains remains;
+Stream::Released Stream::TakeFrames() {
+  std::vector<WorkTicket> tickets;
   const SteadyTime now = clock_.Now();
   for (const StreamFramePtr& frame : frames_) {
-    remains.tickets.push_back(frame->ticket);
+    tickets.push_back(frame->ticket);
     CountEnd(*frame, GoneStatus(WorkKind::kFrames, now, frame->deadline), {});
   }
   deadlines_.clear();
   room_.Clear();
-  remains.released = Close();
-  return remains;
-}
-
-void Stream::Drop(Remains remains) {
-  Release(std::move(remains.released));
-  for (const Batcher::Ticket ticket : remains.tickets) parts_.batcher->Cancel(ticket);
+  Released released = Close();
+  released.frame_tickets = std::move(tickets);
+  return released;
 }
 
 void Stream::Reserve(StreamFrame& frame, int64_t bytes) {
@@ -512,7 +511,16 @@ void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
                       const StreamUse::Seen& seen) {
   parts_.frames->Ended("StreamFrames", client_, frame.result.outcome.times, told,
                        told.ok() ? seen.features : 0);
-  counts_.Count(told, clock_.Now() - frame.arrival, seen);
+  if (!told.ok()) {
+    ++(ReasonOf(told) == ErrorReason::kDropped ? counts_.dropped : counts_.failed);
+    return;
+  }
+  ++counts_.ok;
+  counts_.latency = clock_.Now() - frame.arrival;
+  counts_.features = seen.features;
+  if (seen.width_px == 0) return;
+  counts_.width_px = seen.width_px;
+  counts_.height_px = seen.height_px;
 }
 
 void Stream::FinishIfOver() {
@@ -537,16 +545,16 @@ void Stream::FinishNow(const absl::Status& status) {
 }
 
 void Stream::Cancelled() {
-  Remains remains;
+  Released released;
   {
     absl::MutexLock lock(&mutex_);
     if (!finished_) {
       FinishNow(is_aborted_ ? end_status_
                             : MakeError(ErrorReason::kCancelled, "the client went away"));
     }
-    remains = TakeFrames();
+    released = TakeFrames();
   }
-  Drop(std::move(remains));
+  Release(std::move(released));
 }
 
 void Stream::Done() {
@@ -558,14 +566,14 @@ void Stream::Done() {
   }
   alarm.reset();
   absl::StatusCode code;
-  Remains remains;
+  Released released;
   {
     absl::MutexLock lock(&mutex_);
     code = code_;
     // Freed here, because frames that the backend still computes hold the stream a little longer.
     outgoing_.clear();
     pending_opened_.clear();
-    remains = TakeFrames();
+    released = TakeFrames();
     responses_.Set(0);
   }
   parts_.metrics->ObserveRequest("StreamFrames", code, std::chrono::duration<double>(time).count());
@@ -576,28 +584,33 @@ void Stream::Done() {
     parts_.clients->StreamClosed(client_);
     LogClientEvent(ClientEvent::kStream, [this] { return CloseLine(); });
   }
-  Drop(std::move(remains));
+  Release(std::move(released));
 }
 
 std::string Stream::CloseLine() {
-  StreamUse end = use();
-  end.id = id_;
+  const StreamUse end = use();
   absl::MutexLock lock(&mutex_);
-  std::string why = "ended";
+  absl::string_view why = "ended";
+  std::string reason;
   if (abort_cause_.has_value()) {
-    why = std::string(NameOf(*abort_cause_));
+    why = NameOf(*abort_cause_);
   } else if (!final_status_.ok()) {
-    why = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
+    why = reason = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
   } else if (call_->IsCancelled()) {
     // The end of the client's messages may come before its cancellation.
     why = "cancelled";
   }
-  return StreamClosedLine(end, why, final_status_.message());
+  return absl::StrCat("event=stream_closed stream=", end.id,
+                      " client=", LogValue(DisplayName(end.client)), " why=", why,
+                      " seconds=", std::chrono::duration<double>(end.age).count(),
+                      " frames=", end.received, " ok=", end.ok, " dropped=", end.dropped,
+                      " failed=", end.failed, " message=", LogValue(final_status_.message()));
 }
 
 StreamUse Stream::use() {
   absl::MutexLock lock(&mutex_);
   StreamUse use = counts_;
+  use.id = id_;
   use.client = client_;
   use.age = clock_.Now() - begin_;
   if (options_ != nullptr) use.preset = options_->preset;

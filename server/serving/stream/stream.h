@@ -37,7 +37,7 @@
 // A stream takes one of `max_streams` places. It therefore ends with DEADLINE_EXCEEDED when it has
 // no opening message after `open_timeout`, when it owes nothing and has sent nothing for
 // `idle_timeout`, and when a result was not read within the send timeout. It ends
-// with QUOTA_EXCEEDED when another client needs its place more (stream_places.h). The status of a
+// with QUOTA_EXCEEDED when another client needs its place more (stream_registry.h). The status of a
 // stream waits behind the results that its client has not read, so the call is cancelled a second
 // later.
 //
@@ -65,7 +65,6 @@
 #include "server/clients/client_id.h"
 #include "server/clients/ledger.h"
 #include "server/process/clock.h"
-#include "server/serving/batcher.h"
 #include "server/serving/client_activity.h"
 #include "server/serving/frame/frame_account.h"
 #include "server/serving/frame/frame_intake.h"
@@ -97,7 +96,6 @@ struct StreamLimits {
 
 // The parts of the server that streams use. All outlive every stream.
 struct StreamParts : FrameSequenceParts {
-  Batcher* batcher = nullptr;
   FrameIntake* intake = nullptr;
   Ledger* ledger = nullptr;
   FrameAccount* frames = nullptr;
@@ -136,7 +134,7 @@ class Stream final : public FrameSequence {
          const std::shared_ptr<StreamWire>& wire);
 
   // Begins to read, unless `status` is not OK: the stream then ends with it. `connection` is as in
-  // StreamPlaces::Add().
+  // StreamRegistry::Add().
   void Start(absl::Status status, const ClientId& client, const std::string& connection,
              SteadyTime call_deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -175,7 +173,6 @@ class Stream final : public FrameSequence {
   // Set by Start().
   const ClientId& client() const { return client_; }
   uint64_t id() const { return id_; }
-  // Without the stream's number, which the registry knows.
   StreamUse use() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -189,11 +186,6 @@ class Stream final : public FrameSequence {
   struct PendingOpened {
     uint64_t frames = 0;
     MessageBytes message;
-  };
-  // Work and memory of frames that are of no use any more.
-  struct Remains {
-    Released released;
-    std::vector<Batcher::Ticket> tickets;
   };
 
   void Encode(StreamFrame& frame) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -212,8 +204,7 @@ class Stream final : public FrameSequence {
   void CountEnd(const StreamFrame& frame, const absl::Status& told, const StreamUse::Seen& seen)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts and takes out the frames of a stream that is over, whose results nobody reads.
-  Remains TakeFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Drop(Remains remains) ABSL_LOCKS_EXCLUDED(mutex_);
+  Released TakeFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Ends the stream if its client takes too long, and answers frames that are late.
   void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -224,7 +215,7 @@ class Stream final : public FrameSequence {
   absl::Status Stalled(SteadyTime now, AbortCause* cause) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the stream without the results that it owes.
-  Remains Cut(AbortCause cause, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Released Cut(AbortCause cause, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Preempt(AbortCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing that is computed from now on is of use.
   bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_aborted_; }
@@ -245,7 +236,7 @@ class Stream final : public FrameSequence {
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishNow(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Writes the line of the log that closes the stream.
+  // The line of the log that closes the stream.
   std::string CloseLine() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const StreamParts parts_;

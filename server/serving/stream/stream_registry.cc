@@ -3,81 +3,144 @@
 
 #include "server/serving/stream/stream_registry.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/serving/stream/stream.h"
 
 namespace orbserve {
+namespace {
 
-absl::StatusOr<uint64_t> StreamRegistry::Add(const std::shared_ptr<Stream>& stream,
-                                             const ClientId& client, const std::string& connection,
-                                             SteadyTime now) {
+// Streams of the owner, if there were `change` more, by its weight.
+double Load(const Ledger::Account& account, int64_t change) {
+  return static_cast<double>(account.held_by_owner(Resource::kStreams) + change) / account.weight();
+}
+
+}  // namespace
+
+StreamRegistry::StreamRegistry(Ledger* ledger, const StreamRegistryOptions& options)
+    : ledger_(*ledger), options_(options) {
+  ledger_.Bound(
+      Resource::kStreams,
+      {.all = options_.max_streams, .owner = options_.max_streams_per_owner, .times_free = 0});
+}
+
+uint64_t StreamRegistry::First(absl::FunctionRef<bool(const Entry&)> meant) const {
+  const auto is_meant = [&](const Entry& entry) {
+    return entry.place.amount() > 0 && meant(entry);
+  };
+  absl::flat_hash_map<absl::string_view, int64_t> unused;  // by connection
+  for (const auto& [id, entry] : streams_) {
+    if (!entry.last_frame.has_value() && is_meant(entry)) ++unused[entry.connection];
+  }
+  uint64_t first = 0;
+  std::pair<int64_t, SteadyTime> least;
+  for (const auto& [id, entry] : streams_) {
+    if (!is_meant(entry)) continue;
+    const bool is_used = entry.last_frame.has_value();
+    const std::pair<int64_t, SteadyTime> order = {is_used ? 0 : -unused[entry.connection],
+                                                  entry.last_frame.value_or(SteadyTime())};
+    if (first != 0 && order >= least) continue;
+    first = id;
+    least = order;
+  }
+  return first;
+}
+
+uint64_t StreamRegistry::Victim(const ClientId& client, const Ledger::Account& account,
+                                Refusal::Full full, SteadyTime now) const {
+  std::string owner = client.owner;
+  if (full == Refusal::Full::kAll) {
+    const Entry* largest = nullptr;
+    for (const auto& [id, entry] : streams_) {
+      if (entry.place.amount() == 0) continue;
+      if (largest == nullptr ||
+          Load(*entry.place.account(), 0) > Load(*largest->place.account(), 0)) {
+        largest = &entry;
+      }
+    }
+    if (Load(*largest->place.account(), -1) >= Load(account, 1)) {
+      owner = largest->client.owner;
+    } else if (account.held_by_owner(Resource::kStreams) == 0) {
+      const uint64_t first = First([](const Entry&) { return true; });
+      return IsOfLittleUse(first, now) ? first : 0;
+    }
+  }
+  int64_t most = 0;  // streams of a name of the owner
+  const auto count = [](const Entry& entry) {
+    return entry.place.account()->held(Resource::kStreams);
+  };
+  for (const auto& [id, entry] : streams_) {
+    if (entry.client.owner == owner) most = std::max(most, count(entry));
+  }
+  const int64_t own = account.held(Resource::kStreams);
+  if (owner != client.owner || most >= own + 2) {
+    return First(
+        [&](const Entry& entry) { return entry.client.owner == owner && count(entry) == most; });
+  }
+  const uint64_t first = First([&](const Entry& entry) { return entry.client.owner == owner; });
+  return own == 0 && IsOfLittleUse(first, now) ? first : 0;
+}
+
+absl::StatusOr<StreamRegistry::Admission> StreamRegistry::Add(const std::shared_ptr<Stream>& stream,
+                                                              const ClientId& client,
+                                                              const std::string& connection,
+                                                              SteadyTime now) {
+  Admission admission;
   std::shared_ptr<Stream> removed;
-  uint64_t id = 0;
   {
     absl::MutexLock lock(&mutex_);
-    ORBSERVE_ASSIGN_OR_RETURN(const StreamPlaces::Admission admission,
-                              places_.Add(client, connection, now));
-    id = admission.id;
-    streams_.emplace(id, stream);
-    const auto found = streams_.find(admission.removed);
-    if (found != streams_.end()) removed = found->second.lock();
+    Holding place(ledger_.Open(client), Resource::kStreams);
+    if (const std::optional<Refusal> refusal = place.Resize(1)) {
+      admission.removed = Victim(client, *place.account(), refusal->full, now);
+      if (admission.removed == 0) return MakeError(ErrorReason::kQuotaExceeded, refusal->text());
+      Entry& loser = streams_.at(admission.removed);
+      loser.place.Set(0);
+      removed = loser.stream.lock();
+      place.Set(1);
+    }
+    admission.id = next_id_++;
+    streams_.emplace(admission.id, Entry{.stream = stream,
+                                         .client = client,
+                                         .connection = connection,
+                                         .place = std::move(place)});
   }
   if (removed != nullptr) removed->MakeRoom();
-  return id;
+  return admission;
 }
 
 void StreamRegistry::Touch(uint64_t id, SteadyTime now) {
   absl::MutexLock lock(&mutex_);
-  places_.Touch(id, now);
+  if (const auto found = streams_.find(id); found != streams_.end()) found->second.last_frame = now;
 }
 
 void StreamRegistry::GiveUpPlace(uint64_t id) {
   absl::MutexLock lock(&mutex_);
-  places_.Remove(id);
+  if (const auto found = streams_.find(id); found != streams_.end()) found->second.place.Set(0);
 }
 
 void StreamRegistry::Remove(uint64_t id) {
   absl::MutexLock lock(&mutex_);
-  places_.Remove(id);
   streams_.erase(id);
 }
 
-std::vector<std::shared_ptr<Stream>> StreamRegistry::All() {
-  std::vector<std::shared_ptr<Stream>> all;
+std::vector<std::shared_ptr<Stream>> StreamRegistry::streams() {
+  std::vector<std::shared_ptr<Stream>> streams;
   absl::MutexLock lock(&mutex_);
-  for (const auto& [id, stream] : streams_) {
-    if (auto alive = stream.lock()) all.push_back(std::move(alive));
+  for (const auto& [id, entry] : streams_) {
+    if (auto alive = entry.stream.lock()) streams.push_back(std::move(alive));
   }
-  return all;
-}
-
-void StreamRegistry::AnnounceGoingAway(const absl::Status& reason) {
-  for (const auto& stream : All()) stream->AnnounceGoingAway(reason);
-}
-
-void StreamRegistry::CutUnknown(absl::FunctionRef<bool(const ClientId&)> is_known) {
-  for (const auto& stream : All()) {
-    if (!is_known(stream->client())) stream->CutUnknown();
-  }
-}
-
-void StreamRegistry::StopAll(const absl::Status& reason) {
-  for (const auto& stream : All()) stream->Stop(reason);
+  return streams;
 }
 
 std::vector<StreamUse> StreamRegistry::uses() {
-  std::vector<std::pair<uint64_t, std::shared_ptr<Stream>>> alive;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [id, stream] : streams_) alive.emplace_back(id, stream.lock());
-  }
   std::vector<StreamUse> uses;
-  for (const auto& [id, stream] : alive) {
-    if (stream == nullptr) continue;
-    uses.push_back(stream->use());
-    uses.back().id = id;
+  for (const auto& stream : streams()) {
+    StreamUse use = stream->use();
+    if (use.id != 0) uses.push_back(std::move(use));  // else it has just been added
   }
   return uses;
 }

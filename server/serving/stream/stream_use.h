@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "server/clients/client_id.h"
 
 namespace orbserve {
@@ -23,10 +21,7 @@ struct StreamUse {
     int height_px = 0;
   };
 
-  // A frame ended so long after its arrival.
-  void Count(const absl::Status& told, std::chrono::nanoseconds time, const Seen& seen);
-
-  uint64_t id = 0;
+  uint64_t id = 0;  // 0 = it has no place yet
   ClientId client;
   std::string preset;  // of its pipeline; empty until it is opened
   std::chrono::nanoseconds age{};
@@ -42,11 +37,6 @@ struct StreamUse {
   int width_px = 0;
   int height_px = 0;
 };
-
-// Lines of the log. `why`: one word; `message`: of the status that the client got.
-std::string StreamOpenedLine(uint64_t id, const ClientId& client, absl::string_view preset);
-std::string StreamClosedLine(const StreamUse& use, absl::string_view why,
-                             absl::string_view message);
 
 }  // namespace orbserve
 

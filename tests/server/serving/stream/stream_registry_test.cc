@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/stream/stream_places.h"
+#include "server/serving/stream/stream_registry.h"
 
 #include <chrono>
 #include <optional>
@@ -17,18 +17,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class StreamPlacesTest : public ::testing::Test {
+class StreamRegistryTest : public ::testing::Test {
  protected:
-  void Make(const StreamPlacesOptions& options, OwnerWeights weights = {}) {
-    places_.reset();
+  void Make(const StreamRegistryOptions& options, OwnerWeights weights = {}) {
+    registry_.reset();
     ledger_.emplace(std::move(weights));
-    places_.emplace(&*ledger_, options);
+    registry_.emplace(&*ledger_, options);
   }
   // Number of the stream, 0 when it was refused. Time passes before it.
   uint64_t Open(const std::string& owner, const std::string& name, milliseconds later = {},
                 const std::string& connection = "one") {
     now_ += later;
-    const auto admission = places_->Add({.owner = owner, .name = name}, connection, now_);
+    const auto admission =
+        registry_->Add(nullptr, {.owner = owner, .name = name}, connection, now_);
     removed_ = admission.ok() ? admission->removed : 0;
     if (!admission.ok()) {
       EXPECT_EQ(ReasonOf(admission.status()), ErrorReason::kQuotaExceeded);
@@ -36,44 +37,46 @@ class StreamPlacesTest : public ::testing::Test {
     return admission.ok() ? admission->id : 0;
   }
 
+  int64_t held() const { return ledger_->held(Resource::kStreams); }
+
   std::optional<Ledger> ledger_;
-  std::optional<StreamPlaces> places_;
+  std::optional<StreamRegistry> registry_;
   SteadyTime now_{};
   uint64_t removed_ = 0;
   int next_ = 0;
 };
 
-TEST_F(StreamPlacesTest, EveryoneGetsAPlaceWhilePlacesAreFree) {
+TEST_F(StreamRegistryTest, EveryoneGetsAPlaceWhilePlacesAreFree) {
   Make({.max_streams = 4});
   for (uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(Open("a", "1"), i);
   EXPECT_EQ(removed_, 0u);
   EXPECT_EQ(Open("a", "1"), 0u) << "it has all places already";
-  places_->Remove(2);
+  registry_->Remove(2);
   EXPECT_EQ(Open("a", "1"), 5u);
 }
 
-TEST_F(StreamPlacesTest, AnOwnerWithoutAStreamTakesThePlaceThatWasSilentLongest) {
+TEST_F(StreamRegistryTest, AnOwnerWithoutAStreamTakesThePlaceThatWasSilentLongest) {
   Make({.max_streams = 3});
   for (uint64_t i = 1; i <= 3; ++i) {
     Open("greedy", "1", milliseconds(1));
-    places_->Touch(i, now_);
+    registry_->Touch(i, now_);
   }
-  places_->Touch(1, now_);
+  registry_->Touch(1, now_);
   EXPECT_NE(Open("b", "1"), 0u);
   EXPECT_EQ(removed_, 2u);
-  EXPECT_EQ(places_->size(), 3u);
+  EXPECT_EQ(held(), 3);
 }
 
-TEST_F(StreamPlacesTest, AStreamWithoutAFrameGoesFirst) {
+TEST_F(StreamRegistryTest, AStreamWithoutAFrameGoesFirst) {
   Make({.max_streams = 3});
   for (int i = 0; i < 3; ++i) Open("greedy", "1", milliseconds(1));
-  places_->Touch(1, now_);
-  places_->Touch(3, now_);
+  registry_->Touch(1, now_);
+  registry_->Touch(3, now_);
   EXPECT_NE(Open("b", "1", milliseconds(1000)), 0u);
   EXPECT_EQ(removed_, 2u);
 }
 
-TEST_F(StreamPlacesTest, PlacesDoNotGoToAndFro) {
+TEST_F(StreamRegistryTest, PlacesDoNotGoToAndFro) {
   Make({.max_streams = 4});
   for (int i = 0; i < 4; ++i) Open("a", "1");
   EXPECT_NE(Open("b", "1"), 0u);
@@ -84,7 +87,7 @@ TEST_F(StreamPlacesTest, PlacesDoNotGoToAndFro) {
   EXPECT_EQ(Open("c", "1"), 0u);
 }
 
-TEST_F(StreamPlacesTest, WeightsCount) {
+TEST_F(StreamRegistryTest, WeightsCount) {
   Make({.max_streams = 6, .max_streams_per_owner = 6}, {{"heavy", 2.0}});
   for (int i = 0; i < 6; ++i) Open("light", "1");
   int got = 0;
@@ -93,7 +96,7 @@ TEST_F(StreamPlacesTest, WeightsCount) {
   EXPECT_EQ(Open("light", "1"), 0u);
 }
 
-TEST_F(StreamPlacesTest, NamesOfOneOwnerAreEqual) {
+TEST_F(StreamRegistryTest, NamesOfOneOwnerAreEqual) {
   Make({.max_streams = 3});
   for (int i = 0; i < 3; ++i) Open("a", "greedy");
   EXPECT_NE(Open("a", "b"), 0u);
@@ -102,33 +105,33 @@ TEST_F(StreamPlacesTest, NamesOfOneOwnerAreEqual) {
   EXPECT_EQ(Open("a", "greedy"), 0u);
 }
 
-TEST_F(StreamPlacesTest, ANewcomerTakesThePlaceOfASilentStream) {
+TEST_F(StreamRegistryTest, ANewcomerTakesThePlaceOfASilentStream) {
   Make({.max_streams = 2, .silence = milliseconds(100)});
   const uint64_t one = Open("a", "1");
   const uint64_t two = Open("b", "1");
-  for (const uint64_t id : {one, two}) places_->Touch(id, now_);
+  for (const uint64_t id : {one, two}) registry_->Touch(id, now_);
   EXPECT_EQ(Open("a", "2", milliseconds(99)), 0u);
   EXPECT_EQ(Open("c", "1"), 0u);
-  places_->Touch(one, now_);
+  registry_->Touch(one, now_);
   EXPECT_EQ(Open("a", "2", milliseconds(1)), 0u) << "the silent one is not of its owner";
   const uint64_t three = Open("c", "1");
   EXPECT_NE(three, 0u);
   EXPECT_EQ(removed_, two);
-  places_->Touch(three, now_);
+  registry_->Touch(three, now_);
   EXPECT_NE(Open("a", "2", milliseconds(99)), 0u);
   EXPECT_EQ(removed_, one);
 }
 
-TEST_F(StreamPlacesTest, AClientWithAStreamTakesNoSilentOne) {
+TEST_F(StreamRegistryTest, AClientWithAStreamTakesNoSilentOne) {
   Make({.max_streams = 2, .silence = milliseconds(100)});
   Open("a", "1");
   Open("b", "1");
   EXPECT_EQ(Open("a", "1", milliseconds(1000)), 0u);
 }
 
-TEST_F(StreamPlacesTest, AnOwnerHasAMaximumOfItsOwn) {
+TEST_F(StreamRegistryTest, AnOwnerHasAMaximumOfItsOwn) {
   Make({.max_streams = 10, .max_streams_per_owner = 2, .silence = milliseconds(100)});
-  for (const char* const name : {"1", "2"}) places_->Touch(Open("a", name), now_);
+  for (const char* const name : {"1", "2"}) registry_->Touch(Open("a", name), now_);
   EXPECT_EQ(Open("a", "1"), 0u);
   EXPECT_EQ(Open("a", "3"), 0u);
   EXPECT_NE(Open("b", "1"), 0u);
@@ -136,27 +139,27 @@ TEST_F(StreamPlacesTest, AnOwnerHasAMaximumOfItsOwn) {
   EXPECT_EQ(removed_, 1u);
 }
 
-TEST_F(StreamPlacesTest, AStreamThatLostItsPlaceIsKnownNoMore) {
+TEST_F(StreamRegistryTest, AStreamThatLostItsPlaceIsKnownNoMore) {
   Make({.max_streams = 2});
   Open("a", "1");
   Open("a", "1");
   ASSERT_NE(Open("b", "1"), 0u);
   ASSERT_EQ(removed_, 1u);
-  places_->Touch(1, now_);
-  places_->Remove(1);
-  EXPECT_EQ(places_->size(), 2u);
-  places_->Remove(2);
-  places_->Remove(3);
-  EXPECT_EQ(places_->size(), 0u);
+  registry_->Touch(1, now_);
+  registry_->Remove(1);
+  EXPECT_EQ(held(), 2);
+  registry_->Remove(2);
+  registry_->Remove(3);
+  EXPECT_EQ(held(), 0);
 }
 
-TEST_F(StreamPlacesTest, ManyNamesOfOneAddressDoNotKeepAnotherOneOut) {
+TEST_F(StreamRegistryTest, ManyNamesOfOneAddressDoNotKeepAnotherOneOut) {
   Make({.max_streams = 256});
   for (int i = 0; i < 256; ++i) Open("addr", std::to_string(i));
   EXPECT_NE(Open("other", "x"), 0u) << "the owner has 256";
   const uint64_t robot = Open("addr", "robot");
   EXPECT_NE(robot, 0u) << "at once, because the others have sent no frame";
-  places_->Touch(robot, now_);
+  registry_->Touch(robot, now_);
   // Its place is safe from clients that only open streams, however fast they are.
   for (int i = 0; i < 1000; ++i) {
     EXPECT_NE(Open("addr", "new " + std::to_string(i)), 0u);
@@ -164,7 +167,7 @@ TEST_F(StreamPlacesTest, ManyNamesOfOneAddressDoNotKeepAnotherOneOut) {
   }
 }
 
-TEST_F(StreamPlacesTest, AStreamOnAConnectionOfItsOwnHasTimeToSend) {
+TEST_F(StreamRegistryTest, AStreamOnAConnectionOfItsOwnHasTimeToSend) {
   Make({.max_streams = 256});
   const auto open_many = [&](int count) {
     for (int i = 0; i < count; ++i) {
@@ -181,10 +184,10 @@ TEST_F(StreamPlacesTest, AStreamOnAConnectionOfItsOwnHasTimeToSend) {
   }
   EXPECT_NE(Open("other", "x", {}, "another"), 0u);
   EXPECT_NE(removed_, robot);
-  EXPECT_EQ(places_->size(), 256u);
+  EXPECT_EQ(held(), 256);
 }
 
-TEST_F(StreamPlacesTest, TheOldestGoesWhereConnectionsHaveAsMany) {
+TEST_F(StreamRegistryTest, TheOldestGoesWhereConnectionsHaveAsMany) {
   Make({.max_streams = 3});
   for (const char* const name : {"3", "1", "2"}) Open("a", name, {}, name);
   for (uint64_t oldest = 1; oldest <= 3; ++oldest) {
