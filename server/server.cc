@@ -146,10 +146,7 @@ class Server::Impl {
         identity_(OptionsOfIdentity()),
         pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
                                                    : nullptr),
-        service_(Services(), MakeServerInfo(config, derived, *backend_, power_->source()),
-                 [this](v1::GetServerInfoResponse* info) {
-                   AddConditions(*device_monitor_, *power_, info);
-                 }),
+        service_(Services()),
         reflection_(&send_timeouts_) {
     BoundResponses(derived, &ledger_);
     metrics_.AddSource([this] { return power_->Collect(); });
@@ -502,6 +499,12 @@ class Server::Impl {
     services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits(), derived_);
     services.server_limits = MakeServerLimits(config_, derived_);
+    services.server_info = [this,
+                            info = MakeServerInfo(config_, derived_, *backend_, power_->source())] {
+      v1::GetServerInfoResponse now = info;
+      AddConditions(*device_monitor_, *power_, &now);
+      return now;
+    };
     return services;
   }
 

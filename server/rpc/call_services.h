@@ -4,6 +4,8 @@
 #ifndef ORBSERVE_SERVER_RPC_CALL_SERVICES_H_
 #define ORBSERVE_SERVER_RPC_CALL_SERVICES_H_
 
+#include <functional>
+
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/clients/identity.h"
 #include "server/process/memory/memory_watch.h"
@@ -19,7 +21,8 @@ struct CallServices : StreamParts {
   const MemoryWatch* memory = nullptr;
   SendTimeouts* send_timeouts = nullptr;
   const Identity* identity = nullptr;
-  v1::ServerLimits server_limits;  // as clients are told
+  v1::ServerLimits server_limits;                          // as clients are told
+  std::function<v1::GetServerInfoResponse()> server_info;  // now; from any thread
 };
 
 }  // namespace orbserve

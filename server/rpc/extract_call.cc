@@ -15,10 +15,6 @@
 namespace orbserve {
 
 void ExtractCall::Start() {
-  if (const absl::Status status = ReadRequest(); !status.ok()) {
-    FinishWith(status);
-    return;
-  }
   if (!request_.has_frame()) {
     FinishWith(MakeError(ErrorReason::kBadRequest, "frame is missing; it must be set"));
     return;

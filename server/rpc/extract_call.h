@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/message_call.h"
+#include "server/rpc/unary_call.h"
 
 namespace orbserve {
 
@@ -16,10 +16,10 @@ class ExtractCall final : public MessageCall<v1::ExtractRequest, v1::ExtractResp
  public:
   using MessageCall::MessageCall;
 
-  void Start();
   void OnCancel() override;
 
  private:
+  void Start() override;
   void OnExtracted(const FrameOutcome& outcome);
 
   uint64_t sequence_ = 0;

@@ -30,16 +30,13 @@ absl::Status MatchCall::ReadOptions() {
     return MakeError(ErrorReason::kBadRequest,
                      "query is missing; query_features or query_frame must be set");
   }
-  switch (request_.train_case()) {
-    case v1::MatchRequest::TRAIN_NOT_SET:
-      return MakeError(
-          ErrorReason::kBadRequest,
-          "train is missing; train_reference, train_features or train_frame must be set");
-    case v1::MatchRequest::kTrainReference:
-      ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.train_reference()));
-      break;
-    default:
-      break;
+  if (request_.train_case() == v1::MatchRequest::TRAIN_NOT_SET) {
+    return MakeError(
+        ErrorReason::kBadRequest,
+        "train is missing; train_reference, train_features or train_frame must be set");
+  }
+  if (request_.train_case() == v1::MatchRequest::kTrainReference) {
+    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.train_reference()));
   }
   pipeline_ = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
   return ExpectResponse(ExpectedWireBytes());
@@ -62,67 +59,29 @@ int64_t MatchCall::ExpectedWireBytes() const {
 }
 
 void MatchCall::Start() {
-  if (const absl::Status status = ReadRequest(); !status.ok()) {
-    FinishWith(status);
-    return;
-  }
   const absl::Status status = ReadOptions();
   options_read_ = status.ok();
   // Frames are submitted even if the call was refused, so that they are counted.
   query_.status = status;
   train_.status = status;
-  PrepareQuery();
-  PrepareTrain();
+  Prepare(query_, request_.has_query_frame() ? &request_.query_frame() : nullptr,
+          request_.query_features());
+  Prepare(train_, request_.has_train_frame() ? &request_.train_frame() : nullptr,
+          request_.train_features());
   OnePrepared();
 }
 
-void MatchCall::PrepareQuery() {
-  if (request_.has_query_frame()) {
-    ExtractSide(query_, request_.query_frame());
-    return;
-  }
-  if (query_.status.ok()) SetFeatures(query_, request_.query_features());
-  OnePrepared();
-}
-
-void MatchCall::PrepareTrain() {
-  if (request_.has_train_frame()) {
-    ExtractSide(train_, request_.train_frame());
-    return;
-  }
-  if (train_.status.ok()) {
-    if (request_.train_case() == v1::MatchRequest::kTrainReference) {
-      SetReference();
-    } else {
-      SetFeatures(train_, request_.train_features());
+void MatchCall::Prepare(Side& side, const v1::Frame* frame, const v1::FeatureSet& features) {
+  if (frame == nullptr) {
+    if (side.status.ok()) {
+      side.status = WithoutBadAlloc([&] { return SetState(side, features); });
     }
+    OnePrepared();
+    return;
   }
-  OnePrepared();
-}
-
-void MatchCall::SetFeatures(Side& side, const v1::FeatureSet& proto) {
-  side.status = WithoutBadAlloc([&]() -> absl::Status {
-    ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Features> features, FeaturesFromProto(proto));
-    ORBSERVE_ASSIGN_OR_RETURN(side.state, services_.backend->ImportState(std::move(features)));
-    return absl::OkStatus();
-  });
-}
-
-void MatchCall::SetReference() {
-  train_.status = WithoutBadAlloc([&]() -> absl::Status {
-    ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Reference> reference,
-                              services_.references->Get(client_, request_.train_reference()));
-    ORBSERVE_ASSIGN_OR_RETURN(train_.state,
-                              services_.references->State(client_, *reference, *services_.backend));
-    response_.set_reference_version(reference->version());
-    return absl::OkStatus();
-  });
-}
-
-void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   side.is_image = true;
   const absl::Status refusal = side.status;
-  side.ticket = SubmitFrame(Share(&frame), pipeline_, KeepState::kFeatures, /*message_bytes=*/0,
+  side.ticket = SubmitFrame(Share(frame), pipeline_, KeepState::kFeatures, /*message_bytes=*/0,
                             refusal, [this, &side](FrameRecord& done) {
                               // Written before OnePrepared() lowers the count, read after the count
                               // is zero.
@@ -131,6 +90,20 @@ void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
                               side.state = std::move(side.outcome.state);
                               OnePrepared();
                             });
+}
+
+absl::Status MatchCall::SetState(Side& side, const v1::FeatureSet& features) {
+  if (&side == &train_ && request_.train_case() == v1::MatchRequest::kTrainReference) {
+    ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Reference> reference,
+                              services_.references->Get(client_, request_.train_reference()));
+    ORBSERVE_ASSIGN_OR_RETURN(side.state,
+                              services_.references->State(client_, *reference, *services_.backend));
+    response_.set_reference_version(reference->version());
+    return absl::OkStatus();
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Features> read, FeaturesFromProto(features));
+  ORBSERVE_ASSIGN_OR_RETURN(side.state, services_.backend->ImportState(std::move(read)));
+  return absl::OkStatus();
 }
 
 void MatchCall::OnePrepared() {
@@ -150,13 +123,8 @@ void MatchCall::OnePrepared() {
   const MatchQueue::Ticket ticket = services_.matcher->Submit(
       client_, deadline_, std::move(jobs),
       [this](MatchOutcome outcome) { Guard([&] { OnMatched(std::move(outcome)); }); });
-  bool cancel = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    match_ticket_ = ticket;
-    cancel = cancelled_;
-  }
-  if (cancel) services_.matcher->Cancel(ticket);
+  match_ticket_ = ticket;
+  if (cancelled_) services_.matcher->Cancel(ticket);
   Drop();
 }
 
@@ -170,16 +138,11 @@ absl::Status MatchCall::NamingSide(const Side& side) const {
 }
 
 void MatchCall::OnCancel() {
-  MatchQueue::Ticket ticket = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
-    ticket = match_ticket_;
-  }
+  cancelled_ = true;
   // Tickets of frames were set inside Start(); 0 and answered ones have no effect.
   services_.batcher->Cancel(query_.ticket);
   services_.batcher->Cancel(train_.ticket);
-  services_.matcher->Cancel(ticket);
+  services_.matcher->Cancel(match_ticket_);
 }
 
 void MatchCall::OnMatched(MatchOutcome outcome) {

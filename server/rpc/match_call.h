@@ -8,10 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/message_call.h"
+#include "server/rpc/unary_call.h"
 
 namespace orbserve {
 
@@ -21,8 +19,7 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
  public:
   using MessageCall::MessageCall;
 
-  void Start();
-  void OnCancel() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnCancel() override;
 
  private:
   struct Side {
@@ -33,13 +30,13 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
     Batcher::Ticket ticket = 0;
   };
 
+  void Start() override;
   absl::Status ReadOptions();
   int64_t ExpectedWireBytes() const;
-  void PrepareQuery();
-  void PrepareTrain();
-  void SetFeatures(Side& side, const v1::FeatureSet& features);
-  void SetReference();
-  void ExtractSide(Side& side, const v1::Frame& frame);
+  // `frame`: the side's image; null if it is none.
+  void Prepare(Side& side, const v1::Frame* frame, const v1::FeatureSet& features);
+  // The state of a side that is no image.
+  absl::Status SetState(Side& side, const v1::FeatureSet& features);
   // Called when a side is prepared, and at the end of Start(). The last call submits the match.
   void OnePrepared();
   // The error of a side, with the name of its field before a text that may be about either side.
@@ -57,10 +54,9 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   Side train_;
   std::atomic<int> preparing_{3};  // both sides, and Start() itself
   SteadyTime matching_begin_;
-
-  absl::Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  MatchQueue::Ticket match_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Whoever writes one of these then reads the other: the request is withdrawn in any case.
+  std::atomic<bool> cancelled_{false};
+  std::atomic<MatchQueue::Ticket> match_ticket_{0};
 };
 
 }  // namespace orbserve

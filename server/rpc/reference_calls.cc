@@ -51,10 +51,6 @@ absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipelin
 }
 
 void PutReferenceCall::Start() {
-  if (const absl::Status status = ReadRequest(); !status.ok()) {
-    FinishWith(status);
-    return;
-  }
   std::shared_ptr<const ResolvedPipeline> pipeline;
   const absl::Status refusal = ReadOptions(pipeline);
   if (request_.has_frame()) {
@@ -106,7 +102,6 @@ absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
 
 void DeleteReferenceCall::Start() {
   FinishWith([&]() -> absl::Status {
-    ORBSERVE_RETURN_IF_ERROR(ReadRequest());
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
     ORBSERVE_ASSIGN_OR_RETURN(const uint64_t version,
@@ -120,7 +115,6 @@ void DeleteReferenceCall::Start() {
 }
 
 absl::Status ListReferencesCall::ReadOptions() {
-  ORBSERVE_RETURN_IF_ERROR(ReadRequest());
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
   if (request_.page_size() > kMaxListed) {
     return MakeError(ErrorReason::kBadRequest,

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/message_call.h"
+#include "server/rpc/unary_call.h"
 
 namespace orbserve {
 
@@ -17,10 +17,10 @@ class PutReferenceCall final
  public:
   using MessageCall::MessageCall;
 
-  void Start();
   void OnCancel() override;
 
  private:
+  void Start() override;
   absl::Status ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline);
   void OnExtracted(const FrameOutcome& outcome);
   // Stores the features and fills in the response.
@@ -34,7 +34,8 @@ class DeleteReferenceCall final
  public:
   using MessageCall::MessageCall;
 
-  void Start();
+ private:
+  void Start() override;
 };
 
 // One page of the references of the caller. CallServices::lists builds it, so that many calls do
@@ -44,9 +45,8 @@ class ListReferencesCall final
  public:
   using MessageCall::MessageCall;
 
-  void Start();
-
  private:
+  void Start() override;
   absl::Status ReadOptions();
   absl::Status List();
 

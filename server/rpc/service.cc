@@ -3,9 +3,14 @@
 
 #include "server/rpc/service.h"
 
-#include <utility>
+#include <string>
 
-#include "server/rpc/message_call.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/process/memory/out_of_memory.h"
+#include "server/rpc/extract_call.h"
+#include "server/rpc/match_call.h"
+#include "server/rpc/reference_calls.h"
+#include "server/rpc/stream_call.h"
 
 namespace orbserve {
 namespace {
@@ -19,83 +24,53 @@ class GetServerInfoCall final
  public:
   using MessageCall::MessageCall;
 
-  void Start(const v1::GetServerInfoResponse& info,
-             const FeaturesService::AddConditions& add_conditions) {
-    const absl::Status status = ReadRequest();
-    if (status.ok()) {
-      response_ = info;
-      add_conditions(&response_);
-    }
-    FinishWith(status);
+ private:
+  void Start() override {
+    response_ = services_.server_info();
+    FinishWith(absl::OkStatus());
   }
 };
 
+int NumberOf(absl::string_view method) {
+  const auto& service = *v1::ExtractRequest::descriptor()->file()->service(0);
+  return service.FindMethodByName(std::string(method))->index();
+}
+
 }  // namespace
 
-FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfoResponse info,
-                                 AddConditions add_conditions)
+// The objects of calls delete themselves when gRPC is done with them.
+
+FeaturesService::FeaturesService(const CallServices& services)
     : services_(services),
-      info_(std::move(info)),
-      add_conditions_(std::move(add_conditions)),
       streams_(services.ledger,
                {.max_streams = services.streams.max_streams,
                 .max_streams_per_owner = services.streams.max_streams_per_client}) {
-  // Made while there is memory.
-  OutOfMemoryStatus();
-  v1::ExtractRequest::descriptor();
+  AddUnary<ExtractCall>();
+  AddUnary<MatchCall>();
+  AddUnary<PutReferenceCall>();
+  AddUnary<DeleteReferenceCall>();
+  AddUnary<ListReferencesCall>();
+  AddUnary<GetServerInfoCall>();
+  MarkMethodRawCallback(NumberOf("StreamFrames"),
+                        new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
+                            [this](grpc::CallbackServerContext* context) {
+                              return StreamCall::Start(services_, gate_, streams_, context);
+                            }));
+  OutOfMemoryStatus();  // made while there is memory
 }
-
-// The objects below delete themselves when gRPC is done with them.
 
 template <typename Call>
-grpc::ServerUnaryReactor* FeaturesService::Begin(grpc::CallbackServerContext* context,
-                                                 const CallBytes& bytes) {
-  auto* const call = new Call(services_, gate_, context, bytes);
-  call->Guard([call] { call->Start(); });
-  return call;
-}
-
-grpc::ServerUnaryReactor* FeaturesService::Extract(grpc::CallbackServerContext* context,
-                                                   const grpc::ByteBuffer* request,
-                                                   grpc::ByteBuffer* response) {
-  return Begin<ExtractCall>(context, {request, response});
-}
-
-grpc::ServerUnaryReactor* FeaturesService::Match(grpc::CallbackServerContext* context,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
-  return Begin<MatchCall>(context, {request, response});
-}
-
-grpc::ServerUnaryReactor* FeaturesService::PutReference(grpc::CallbackServerContext* context,
-                                                        const grpc::ByteBuffer* request,
-                                                        grpc::ByteBuffer* response) {
-  return Begin<PutReferenceCall>(context, {request, response});
-}
-
-grpc::ServerUnaryReactor* FeaturesService::DeleteReference(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* request,
-                                                           grpc::ByteBuffer* response) {
-  return Begin<DeleteReferenceCall>(context, {request, response});
-}
-
-grpc::ServerUnaryReactor* FeaturesService::ListReferences(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  return Begin<ListReferencesCall>(context, {request, response});
-}
-
-grpc::ServerUnaryReactor* FeaturesService::GetServerInfo(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request,
-                                                         grpc::ByteBuffer* response) {
-  auto* const call = new GetServerInfoCall(services_, gate_, context, CallBytes{request, response});
-  call->Guard([this, call] { call->Start(info_, add_conditions_); });
-  return call;
-}
-
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::StreamFrames(
-    grpc::CallbackServerContext* context) {
-  return StreamCall::Start(services_, gate_, streams_, context);
+void FeaturesService::AddUnary() {
+  using Request = typename Call::Request;
+  MarkMethodRawCallback(
+      NumberOf(MethodOf(*Request::descriptor())),
+      new grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
+          [this](grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                 grpc::ByteBuffer* response) {
+            auto* const call = new Call(services_, gate_, {context, request, response});
+            call->Begin(WireRules::Of<Request>());
+            return call;
+          }));
 }
 
 void FeaturesService::Close(ErrorReason reason) {

@@ -9,12 +9,16 @@
 
 #include "features/errors.h"
 #include "server/process/memory/out_of_memory.h"
+#include "server/rpc/conversion/frame_result.h"
 #include "server/rpc/grpc_deadline.h"
 #include "server/rpc/status.h"
 #include "server/rpc/wire_message.h"
 
 namespace orbserve {
 namespace {
+
+// Largest message whose memory is kept for the next one.
+constexpr size_t kMaxKeptBytes = 256 << 10;
 
 absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
@@ -124,7 +128,28 @@ void StreamCall::Write(MessageBytes message) {
 
 void StreamCall::End(const absl::Status& status) { Finish(StatusToGrpc(status, context_)); }
 
-MessageBytes StreamCall::Encode(StreamFrame& frame) { return encoder_.Encode(frame); }
+MessageBytes StreamCall::Encode(StreamFrame& frame) {
+  MessageBytes message;
+  const absl::Status encoded = WithoutBadAlloc([&] {
+    response_.Clear();  // keeps its memory
+    FrameResultToProto(frame, response_.mutable_result());
+    message = SerializeToBytes(response_);
+    return absl::OkStatus();
+  });
+  StreamResult left;
+  left.outcome.status = encoded.ok() ? std::move(frame.result.outcome.status) : encoded;
+  left.outcome.times = frame.result.outcome.times;
+  frame.result = std::move(left);
+  if (!encoded.ok()) message = EncodeFailure(frame, encoded);
+  if (!encoded.ok() || message.size > kMaxKeptBytes) v1::StreamFramesResponse().Swap(&response_);
+  return message;
+}
+
+MessageBytes StreamCall::EncodeFailure(const StreamFrame& frame, const absl::Status& status) {
+  v1::StreamFramesResponse response;
+  FrameFailureToProto(frame, status, response.mutable_result());
+  return SerializeToBytes(response);
+}
 
 MessageBytes StreamCall::EncodeGoingAway(const absl::Status& reason) {
   v1::StreamFramesResponse response;

@@ -24,7 +24,6 @@
 #include "server/rpc/frame_input.h"
 #include "server/rpc/frame_splitter.h"
 #include "server/rpc/resolved_stream.h"
-#include "server/rpc/result_encoder.h"
 #include "server/serving/stream/stream.h"
 
 namespace orbserve {
@@ -49,9 +48,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void Cancel() override { context_->TryCancel(); }
   bool IsCancelled() const override { return context_->IsCancelled(); }
   MessageBytes Encode(StreamFrame& frame) override;
-  MessageBytes EncodeFailure(const StreamFrame& frame, const absl::Status& status) override {
-    return ResultEncoder::EncodeFailure(frame, status);
-  }
+  MessageBytes EncodeFailure(const StreamFrame& frame, const absl::Status& status) override;
   MessageBytes EncodeGoingAway(const absl::Status& reason) override;
 
  private:
@@ -73,7 +70,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
 
   // Of the writer.
   grpc::ByteBuffer write_buffer_;
-  ResultEncoder encoder_;
+  v1::StreamFramesResponse response_;
 };
 
 }  // namespace orbserve

@@ -8,28 +8,57 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "features/errors.h"
 #include "server/process/log.h"
 #include "server/rpc/frame_input.h"
 #include "server/rpc/grpc_deadline.h"
 #include "server/rpc/status.h"
+#include "server/rpc/wire_message.h"
 
 namespace orbserve {
 
-UnaryCall::UnaryCall(const CallServices& services, DrainGate& gate,
-                     grpc::CallbackServerContext* context, absl::string_view method)
+absl::string_view MethodOf(const google::protobuf::Descriptor& request) {
+  return absl::StripSuffix(request.name(), "Request");
+}
+
+UnaryCall::UnaryCall(const CallServices& services, DrainGate& gate, const CallBegin& begin,
+                     const google::protobuf::Message& request,
+                     const google::protobuf::Message& response)
     : services_(services),
       gate_(gate),
-      context_(context),
+      context_(begin.context),
       begin_(std::chrono::steady_clock::now()),
-      deadline_(DeadlineOf(*context)),
-      method_(method),
+      deadline_(DeadlineOf(*context_)),
+      request_arena_(std::make_shared<google::protobuf::Arena>()),
+      request_message_(request.New(request_arena_.get())),
+      response_arena_(std::make_unique<google::protobuf::Arena>()),
+      response_message_(response.New(response_arena_.get())),
+      request_bytes_(const_cast<grpc::ByteBuffer&>(*begin.request)),
+      response_bytes_(*begin.response),
+      method_(MethodOf(*request.GetDescriptor())),
       ticket_(gate_.Enter()) {}
 
-absl::Status UnaryCall::Identify() {
+void UnaryCall::Begin(const WireRules& rules) {
+  Guard([&] {
+    const absl::Status status = ReadRequest(rules);
+    if (status.ok()) {
+      Start();
+    } else {
+      FinishWith(status);
+    }
+  });
+}
+
+absl::Status UnaryCall::ReadRequest(const WireRules& rules) {
   ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
   held_response_ = Holding(services_.ledger->Open(client_), Resource::kUnaryResponseBytes);
-  return absl::OkStatus();
+  absl::Status status = services_.memory->Check(request_bytes_.Length());
+  if (status.ok()) {
+    status = WithoutBadAlloc([&] { return ParseMessage(request_bytes_, rules, request_message_); });
+  }
+  request_bytes_.Clear();
+  return status;
 }
 
 absl::Status UnaryCall::ExpectResponse(int64_t wire_bytes) {
@@ -65,10 +94,11 @@ WorkTicket UnaryCall::SubmitFrame(std::shared_ptr<const v1::Frame> frame,
 void UnaryCall::FinishWith(const absl::Status& status) {
   FreeRequest();
   absl::Status sent = status;
-  if (sent.ok()) sent = ExpectResponse(static_cast<int64_t>(ResponseBytes()));
+  if (sent.ok()) sent = ExpectResponse(static_cast<int64_t>(response_message_->ByteSizeLong()));
   if (sent.ok()) {
     sent = WithoutBadAlloc([this] {
-      SendResponse();
+      response_bytes_ = ToByteBuffer(SerializeToBytes(*response_message_));
+      response_arena_.reset();
       return absl::OkStatus();
     });
   }

@@ -4,27 +4,31 @@
 #include "server/rpc/conversion/frame_result.h"
 
 #include "server/rpc/conversion/features.h"
-#include "server/rpc/conversion/tracks.h"
+#include "server/rpc/conversion/timings.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {
 namespace {
 
+// An enum of the wire is ours with UNSPECIFIED = 0 in front, in the same order.
+static_assert(static_cast<int>(MatchTarget::kPrevious) + 1 == v1::MATCH_TARGET_PREVIOUS);
+static_assert(static_cast<int>(MatchTarget::kKeyframe) + 1 == v1::MATCH_TARGET_KEYFRAME);
+static_assert(static_cast<int>(MatchTarget::kReference) + 1 == v1::MATCH_TARGET_REFERENCE);
+static_assert(static_cast<int>(TrackEnd::kNoTexture) + 1 == v1::TRACK_END_NO_TEXTURE);
+static_assert(static_cast<int>(TrackEnd::kLeftImage) + 1 == v1::TRACK_END_LEFT_IMAGE);
+static_assert(static_cast<int>(TrackEnd::kNotConverged) + 1 == v1::TRACK_END_NOT_CONVERGED);
+static_assert(static_cast<int>(TrackEnd::kDifferent) + 1 == v1::TRACK_END_DIFFERENT);
+static_assert(static_cast<int>(TrackEnd::kMasked) + 1 == v1::TRACK_END_MASKED);
+static_assert(static_cast<int>(TrackEnd::kImageSize) + 1 == v1::TRACK_END_IMAGE_SIZE);
+static_assert(static_cast<int>(TrackEnd::kPipeline) + 1 == v1::TRACK_END_PIPELINE);
+
 void TargetToProto(const TargetMatches& target, v1::FrameMatches* proto) {
-  switch (target.target) {
-    case MatchTarget::kPrevious:
-      proto->set_target(v1::MATCH_TARGET_PREVIOUS);
-      proto->set_target_sequence(target.sequence);
-      break;
-    case MatchTarget::kKeyframe:
-      proto->set_target(v1::MATCH_TARGET_KEYFRAME);
-      proto->set_target_sequence(target.sequence);
-      break;
-    case MatchTarget::kReference:
-      proto->set_target(v1::MATCH_TARGET_REFERENCE);
-      proto->set_reference(target.reference);
-      proto->set_reference_version(target.reference_version);
-      break;
+  proto->set_target(static_cast<v1::MatchTarget>(static_cast<int>(target.target) + 1));
+  if (target.target == MatchTarget::kReference) {
+    proto->set_reference(target.reference);
+    proto->set_reference_version(target.reference_version);
+  } else {
+    proto->set_target_sequence(target.sequence);
   }
   if (target.status.ok()) {
     MatchesToProto(target.matches, proto->mutable_matches());
@@ -35,14 +39,49 @@ void TargetToProto(const TargetMatches& target, v1::FrameMatches* proto) {
 
 }  // namespace
 
-void FrameResultToProto(const StreamResult& result, bool omit_features, v1::FrameResult* proto) {
+void TracksToProto(const FrameTracks& tracks, v1::FrameResult* proto) {
+  proto->mutable_tracks()->Reserve(static_cast<int>(tracks.tracks.size()));
+  for (const Track& track : tracks.tracks) {
+    v1::Track& out = *proto->add_tracks();
+    out.set_id(track.id);
+    out.set_x(track.x_px());
+    out.set_y(track.y_px());
+    out.set_age_frames(track.age_frames);
+    out.set_residual(track.residual);
+    out.set_gain(track.gain());
+    out.set_offset(track.offset_grey());
+  }
+  proto->mutable_ended_tracks()->Reserve(static_cast<int>(tracks.ended.size()));
+  for (const EndedTrack& ended : tracks.ended) {
+    v1::EndedTrack& out = *proto->add_ended_tracks();
+    out.set_id(ended.id);
+    out.set_reason(static_cast<v1::TrackEnd>(static_cast<int>(ended.reason) + 1));
+  }
+}
+
+void FrameResultToProto(const StreamFrame& frame, v1::FrameResult* proto) {
+  const StreamResult& result = frame.result;
+  proto->set_sequence(frame.sequence);
+  proto->set_timestamp_ns(frame.timestamp_ns);
   if (!result.outcome.status.ok()) StatusToProto(result.outcome.status, proto->mutable_status());
   for (const TargetMatches& target : result.matches) TargetToProto(target, proto->add_matches());
   TracksToProto(result.tracks, proto);
   proto->set_keyframe(result.is_keyframe);
-  if (!omit_features && result.outcome.features != nullptr) {
+  if (!frame.options->omit_features && result.outcome.features != nullptr) {
     FeaturesToProto(*result.outcome.features, proto->mutable_features());
   }
+  ExecutionToProto(result.outcome, proto->mutable_execution());
+  TimingsToProto(result.outcome, proto->mutable_timings());
+}
+
+void FrameFailureToProto(const StreamFrame& frame, const absl::Status& status,
+                         v1::FrameResult* proto) {
+  proto->set_sequence(frame.sequence);
+  proto->set_timestamp_ns(frame.timestamp_ns);
+  StatusToProto(status, proto->mutable_status());
+  FrameOutcome outcome;  // nothing of a batch
+  outcome.times = frame.result.outcome.times;
+  TimingsToProto(outcome, proto->mutable_timings());
 }
 
 }  // namespace orbserve

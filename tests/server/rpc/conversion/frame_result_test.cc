@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/conversion/tracks.h"
+#include "server/rpc/conversion/frame_result.h"
 
 #include "gtest/gtest.h"
 #include "server/rpc/response_size.h"
