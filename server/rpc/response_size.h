@@ -7,6 +7,7 @@
 #ifndef ORBSERVE_SERVER_RPC_RESPONSE_SIZE_H_
 #define ORBSERVE_SERVER_RPC_RESPONSE_SIZE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "features/options.h"
@@ -16,10 +17,20 @@
 namespace orbserve {
 
 // Largest number of features expected for a frame. Ties at the cut may bring more.
-int64_t ExpectedFeatures(const v1::Frame& frame, const ResolvedPipeline& pipeline);
+inline int64_t ExpectedFeatures(const v1::Frame& frame, const ResolvedPipeline& pipeline) {
+  if (frame.has_keypoints()) return std::min<int64_t>(frame.keypoints().x_size(), kMaxFeatures);
+  const int64_t wanted = frame.parameters().has_max_features()
+                             ? int64_t{frame.parameters().max_features()}
+                             : int64_t{pipeline.frame.max_features};
+  return std::min<int64_t>(wanted, pipeline.options.select.capacity);
+}
 
 // Most bytes of that many features.
-int64_t MostWireBytes(int64_t features, Descriptor descriptor);
+inline int64_t MostWireBytes(int64_t features, Descriptor descriptor) {
+  // Five floats, the octave and three bytes of a source index.
+  constexpr int64_t kFeatureBytes = 5 * 4 + 1 + 3;
+  return features * (kFeatureBytes + DescriptorBytes(descriptor));
+}
 // Most bytes of one match: three for each index and two for the distance.
 inline constexpr int64_t kMatchWireBytes = 3 + 3 + 2;
 // Most bytes of a track (id, age, five numbers) and of an ended one (id, reason), whose place it

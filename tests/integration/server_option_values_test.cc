@@ -17,7 +17,7 @@
 #include "cpu/cpu_backend.h"
 #include "google/protobuf/text_format.h"
 #include "server/rpc/conversion/features.h"
-#include "server/rpc/conversion/tracks.h"
+#include "server/rpc/conversion/frame_result.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/match_oracle.h"

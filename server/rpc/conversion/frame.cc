@@ -32,16 +32,16 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
   const PyramidOptions& pyramid = pipeline.pyramid;
   const int count = proto.x_size();
   ORBSERVE_RETURN_IF_ERROR(CheckCount("keypoints", count));
-  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.y", proto.y_size(), count, false));
-  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.angle", proto.angle_size(), count, false));
-  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.octave", proto.octave_size(), count, false));
-  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.size", proto.size_size(), count, true));
-  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.response", proto.response_size(), count, true));
-  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.x", proto.x()));
-  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.y", proto.y()));
-  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.angle", proto.angle()));
-  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.size", proto.size()));
-  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.response", proto.response()));
+  auto given = std::make_shared<GivenKeypoints>();
+  const auto read = [&](absl::string_view name, const auto& column, bool may_be_empty, auto* out) {
+    return ReadColumn(name, column, count, may_be_empty, out);
+  };
+  ORBSERVE_RETURN_IF_ERROR(read("keypoints.x", proto.x(), false, &given->x));
+  ORBSERVE_RETURN_IF_ERROR(read("keypoints.y", proto.y(), false, &given->y));
+  ORBSERVE_RETURN_IF_ERROR(read("keypoints.angle", proto.angle(), false, &given->angle_deg));
+  ORBSERVE_RETURN_IF_ERROR(read("keypoints.octave", proto.octave(), false, &given->octave));
+  ORBSERVE_RETURN_IF_ERROR(read("keypoints.size", proto.size(), true, &given->size));
+  ORBSERVE_RETURN_IF_ERROR(read("keypoints.response", proto.response(), true, &given->response));
   for (int i = 0; i < count; ++i) {
     if (proto.octave(i) < 0 || proto.octave(i) >= pyramid.levels) {
       return MakeError(ErrorReason::kBadOptions,
@@ -57,12 +57,6 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
                        algo::kMaxAngleDegrees, "] degrees; got ", proto.angle(i)));
     }
   }
-  auto given = std::make_shared<GivenKeypoints>();
-  given->x = ToVector<float>(proto.x());
-  given->y = ToVector<float>(proto.y());
-  given->angle_deg = ToVector<float>(proto.angle());
-  given->octave = ToVector<int32_t>(proto.octave());
-  given->size = ToVector<float>(proto.size());
   if (given->size.empty()) {
     const float base = Reach::Of(pipeline).patch_size_px;
     given->size.reserve(static_cast<size_t>(count));
@@ -70,8 +64,7 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
       given->size.push_back(base * algo::LevelScale(pyramid.scale_factor, octave));
     }
   }
-  given->response = ToVector<float>(proto.response());
-  if (given->response.empty()) given->response.assign(static_cast<size_t>(count), 0.0f);
+  given->response.resize(static_cast<size_t>(count));
   return given;
 }
 
@@ -103,21 +96,15 @@ absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
     case v1::PIXEL_FORMAT_GRAY16:
       return MakeError(ErrorReason::kUnsupported,
                        "frame.format GRAY16 is not available in this version; send GRAY8");
-    case v1::PIXEL_FORMAT_JPEG:
-    case v1::PIXEL_FORMAT_GRAY8:
-    case v1::PIXEL_FORMAT_RGB8:
-    case v1::PIXEL_FORMAT_BGR8:
-    case v1::PIXEL_FORMAT_BGRA8:
-    case v1::PIXEL_FORMAT_NV12:
-    case v1::PIXEL_FORMAT_I420:
-    case v1::PIXEL_FORMAT_YUYV:
+    default:
+      if (!v1::PixelFormat_IsValid(frame.format())) {
+        return MakeError(ErrorReason::kBadRequest,
+                         absl::StrCat("frame.format must be one of the values known to this "
+                                      "server, 1 to 9; got ",
+                                      static_cast<int>(frame.format())));
+      }
       image.format = static_cast<PixelFormat>(static_cast<int>(frame.format()) - 1);
       return image;
-    default:
-      return MakeError(ErrorReason::kBadRequest,
-                       absl::StrCat("frame.format must be one of the values known to this server, "
-                                    "1 to 9; got ",
-                                    static_cast<int>(frame.format())));
   }
 }
 

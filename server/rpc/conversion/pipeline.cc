@@ -4,12 +4,22 @@
 #include "server/rpc/conversion/pipeline.h"
 
 #include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "features/errors.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace orbserve {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
 
 // Numbers of the wire are unsigned with 32 bits, ours are int. A number that does not fit is
 // refused here, because the error must show it as it was given. Validate() checks the ranges of the
@@ -40,9 +50,71 @@ absl::Status EnumFromProto(absl::string_view name, int value, E& out) {
   return absl::OkStatus();
 }
 
-template <typename P, typename E>
-P EnumToProto(E value) {
-  return static_cast<P>(static_cast<int>(value) + 1);
+// Every option but those of matches and `candidate_test`: its path in v1::Pipeline, ours, and the
+// range of a whole number.
+template <typename Pipeline, typename Visit>
+void VisitOptions(Pipeline& pipeline, const Visit& visit) {
+  auto& [pyramid, detect, suppress, select, describe] = pipeline.options;
+  visit("pyramid.levels", pyramid.levels, kLevelRange);
+  visit("pyramid.scale_factor", pyramid.scale_factor);
+  visit("pyramid.source", pyramid.source);
+  visit("detect.detector", detect.detector);
+  visit("detect.fast_threshold", pipeline.frame.fast_threshold_grey, kFastThresholdRange);
+  visit("detect.fast_arc_length", detect.fast_arc_length, kFastArcLengthRange);
+  visit("detect.score", detect.score);
+  visit("detect.quality_level", pipeline.frame.quality_level);
+  visit("detect.fast_threshold_low", pipeline.frame.fast_threshold_low_grey,
+        kFastThresholdLowRange);
+  visit("suppress.suppression", suppress.suppression);
+  visit("suppress.window_px", suppress.window_px, kWindowRange);
+  visit("suppress.cell_width_px", suppress.cell_width_px, kCellWidthRange);
+  visit("suppress.cell_height_px", suppress.cell_height_px, kCellHeightRange);
+  visit("suppress.minimum_distance_px", suppress.minimum_distance_px, kMinimumDistanceRange);
+  visit("suppress.compare", suppress.compare);
+  visit("suppress.distance_shape", suppress.distance_shape);
+  visit("suppress.cornerness_compression", suppress.cornerness_compression);
+  visit("suppress.max_passes", suppress.max_passes, kPassRange);
+  visit("select.selection", select.selection);
+  visit("select.max_features", pipeline.frame.max_features, kFeatureRange);
+  visit("select.capacity", select.capacity, kFeatureRange);
+  visit("describe.orientation", describe.orientation);
+  visit("describe.descriptor_type", describe.descriptor);
+  // Behind the others: its range depends on them.
+  visit("select.border_px", select.border_px, BorderRange(pipeline.options));
+  auto& track = pipeline.track;
+  visit("track.levels", track.levels, kTrackLevelRange);
+  visit("track.coarse_patch_px", track.coarse_patch_px, IntRange{8, 16});
+  visit("track.iterations", track.iterations, kTrackIterationRange);
+  visit("track.epsilon_px", track.epsilon_px);
+  visit("track.min_eigen", track.min_eigen);
+  visit("track.max_residual", track.max_residual);
+  visit("track.illumination", track.illumination);
+  visit("track.template", track.track_template);
+  visit("track.redetect_percent", track.redetect_percent, kRedetectRange);
+}
+
+// Where the options are in v1::Pipeline, in the order of VisitOptions().
+struct Place {
+  const FieldDescriptor* group;
+  const FieldDescriptor* field;
+  std::string name;  // in errors
+};
+const std::vector<Place>& Places() {
+  static const auto* const places = [] {
+    auto* const all = new std::vector<Place>;
+    ResolvedPipeline any;
+    VisitOptions(any, [&](absl::string_view path, const auto&...) {
+      const std::pair<std::string, std::string> names = absl::StrSplit(path, '.');
+      const auto* const group = v1::Pipeline::descriptor()->FindFieldByName(names.first);
+      // An option that frames have, too, is named without its group.
+      const bool is_of_frames =
+          v1::FrameParameters::descriptor()->FindFieldByName(names.second) != nullptr;
+      all->push_back({group, group->message_type()->FindFieldByName(names.second),
+                      is_of_frames ? names.second : std::string(path)});
+    });
+    return all;
+  }();
+  return *places;
 }
 
 // A second threshold belongs to FAST. Neither PipelineOptions nor FrameParameters sees both.
@@ -90,121 +162,45 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
   return options;
 }
 
-absl::StatusOr<TrackOptions> TrackOptionsFromProto(const v1::TrackOptions& proto,
-                                                   const TrackOptions& base) {
-  TrackOptions options = base;
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.levels", proto.has_levels(), proto.levels(),
-                                        kTrackLevelRange, options.levels));
-  if (proto.has_coarse_patch_px()) {
-    ORBSERVE_RETURN_IF_ERROR(CheckCoarsePatch(proto.coarse_patch_px()));
-    options.coarse_patch_px = static_cast<int>(proto.coarse_patch_px());
-  }
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.iterations", proto.has_iterations(),
-                                        proto.iterations(), kTrackIterationRange,
-                                        options.iterations));
-  if (proto.has_epsilon_px()) options.epsilon_px = proto.epsilon_px();
-  if (proto.has_min_eigen()) options.min_eigen = proto.min_eigen();
-  if (proto.has_max_residual()) options.max_residual = proto.max_residual();
-  ORBSERVE_RETURN_IF_ERROR(
-      EnumFromProto("track.illumination", proto.illumination(), options.illumination));
-  ORBSERVE_RETURN_IF_ERROR(
-      EnumFromProto("track.template", proto.template_(), options.track_template));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.redetect_percent", proto.has_redetect_percent(),
-                                        proto.redetect_percent(), kRedetectRange,
-                                        options.redetect_percent));
-  ORBSERVE_RETURN_IF_ERROR(options.Validate());
-  return options;
-}
-
 absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   ORBSERVE_ASSIGN_OR_RETURN(const Preset* preset,
                             FindPreset(proto.preset().empty() ? absl::string_view("orb")
                                                               : absl::string_view(proto.preset())));
-  ResolvedPipeline out;
-  out.preset = std::string(preset->name);
-  out.options = preset->pipeline;
-  out.frame = preset->frame;
-  out.match = preset->match;
-  out.track = preset->track;
-
-  const v1::PyramidOptions& pyramid = proto.pyramid();
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("pyramid.levels", pyramid.has_levels(), pyramid.levels(),
-                                        kLevelRange, out.options.pyramid.levels));
-  if (pyramid.has_scale_factor()) out.options.pyramid.scale_factor = pyramid.scale_factor();
-  ORBSERVE_RETURN_IF_ERROR(
-      EnumFromProto("pyramid.source", pyramid.source(), out.options.pyramid.source));
-
-  const v1::DetectOptions& detect = proto.detect();
-  ORBSERVE_RETURN_IF_ERROR(
-      EnumFromProto("detect.detector", detect.detector(), out.options.detect.detector));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", detect.has_fast_threshold(),
-                                        detect.fast_threshold(), kFastThresholdRange,
-                                        out.frame.fast_threshold_grey));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("detect.fast_arc_length", detect.has_fast_arc_length(),
-                                        detect.fast_arc_length(), kFastArcLengthRange,
-                                        out.options.detect.fast_arc_length));
-  if (!v1::CandidateTest_IsValid(detect.candidate_test())) {
+  ResolvedPipeline out = {std::string(preset->name), preset->pipeline, preset->frame, preset->match,
+                          preset->track};
+  if (!v1::CandidateTest_IsValid(proto.detect().candidate_test())) {
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("detect.candidate_test must be one of the values known to this "
                                   "server, 0 to 2; got ",
-                                  static_cast<int>(detect.candidate_test())));
+                                  static_cast<int>(proto.detect().candidate_test())));
   }
-  out.options.detect.candidate_test = static_cast<CandidateTest>(detect.candidate_test());
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("detect.score", detect.score(), out.options.detect.score));
-  if (detect.has_quality_level()) out.frame.quality_level = detect.quality_level();
-
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", detect.has_fast_threshold_low(),
-                                        detect.fast_threshold_low(), kFastThresholdLowRange,
-                                        out.frame.fast_threshold_low_grey));
-
-  const v1::SuppressOptions& suppress = proto.suppress();
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.suppression", suppress.suppression(),
-                                         out.options.suppress.suppression));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.window_px", suppress.has_window_px(),
-                                        suppress.window_px(), kWindowRange,
-                                        out.options.suppress.window_px));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_width_px", suppress.has_cell_width_px(),
-                                        suppress.cell_width_px(), kCellWidthRange,
-                                        out.options.suppress.cell_width_px));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_height_px", suppress.has_cell_height_px(),
-                                        suppress.cell_height_px(), kCellHeightRange,
-                                        out.options.suppress.cell_height_px));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.minimum_distance_px",
-                                        suppress.has_minimum_distance_px(),
-                                        suppress.minimum_distance_px(), kMinimumDistanceRange,
-                                        out.options.suppress.minimum_distance_px));
-  ORBSERVE_RETURN_IF_ERROR(
-      EnumFromProto("suppress.compare", suppress.compare(), out.options.suppress.compare));
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.distance_shape", suppress.distance_shape(),
-                                         out.options.suppress.distance_shape));
-  if (suppress.has_cornerness_compression()) {
-    out.options.suppress.cornerness_compression = suppress.cornerness_compression();
+  out.options.detect.candidate_test = static_cast<CandidateTest>(proto.detect().candidate_test());
+  if (proto.track().has_coarse_patch_px()) {
+    ORBSERVE_RETURN_IF_ERROR(CheckCoarsePatch(proto.track().coarse_patch_px()));
   }
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.max_passes", suppress.has_max_passes(),
-                                        suppress.max_passes(), kPassRange,
-                                        out.options.suppress.max_passes));
-
-  const v1::SelectOptions& select = proto.select();
-  ORBSERVE_RETURN_IF_ERROR(
-      EnumFromProto("select.selection", select.selection(), out.options.select.selection));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("max_features", select.has_max_features(),
-                                        select.max_features(), kFeatureRange,
-                                        out.frame.max_features));
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.capacity", select.has_capacity(), select.capacity(),
-                                        kFeatureRange, out.options.select.capacity));
-
-  const v1::DescribeOptions& describe = proto.describe();
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.orientation", describe.orientation(),
-                                         out.options.describe.orientation));
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.descriptor_type", describe.descriptor_type(),
-                                         out.options.describe.descriptor));
-  // Last: its range depends on the rest.
-  ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.border_px", select.has_border_px(),
-                                        select.border_px(), BorderRange(out.options),
-                                        out.options.select.border_px));
-
+  absl::Status status;
+  const Reflection& groups = *proto.GetReflection();
+  auto place = Places().begin();
+  VisitOptions(out, [&]<typename T>(absl::string_view, T& value, const IntRange& range = {}) {
+    const auto& [group_field, field, name] = *place++;
+    if (!status.ok() || !groups.HasField(proto, group_field)) return;
+    const Message& group = groups.GetMessage(proto, group_field);
+    const Reflection& fields = *group.GetReflection();
+    if constexpr (std::is_enum_v<T>) {
+      status = EnumFromProto(name, fields.GetEnumValue(group, field), value);
+    } else if (!fields.HasField(group, field)) {
+      return;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      value = fields.GetBool(group, field);
+    } else if constexpr (std::is_same_v<T, float>) {
+      value = fields.GetFloat(group, field);
+    } else {
+      status = IntFromProto(name, true, fields.GetUInt32(group, field), range, value);
+    }
+  });
+  ORBSERVE_RETURN_IF_ERROR(status);
+  ORBSERVE_RETURN_IF_ERROR(out.track.Validate());
   ORBSERVE_ASSIGN_OR_RETURN(out.match, MatchOptionsFromProto(proto.match(), out.match));
-  ORBSERVE_ASSIGN_OR_RETURN(out.track, TrackOptionsFromProto(proto.track(), out.track));
   return out;
 }
 
@@ -217,38 +213,25 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
 }
 
 void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
-  const PipelineOptions& options = pipeline.options;
   proto->set_preset(pipeline.preset);
-  v1::PyramidOptions& pyramid = *proto->mutable_pyramid();
-  pyramid.set_levels(static_cast<uint32_t>(options.pyramid.levels));
-  pyramid.set_scale_factor(options.pyramid.scale_factor);
-  pyramid.set_source(EnumToProto<v1::PyramidSource>(options.pyramid.source));
-  v1::DetectOptions& detect = *proto->mutable_detect();
-  detect.set_detector(EnumToProto<v1::Detector>(options.detect.detector));
-  detect.set_fast_threshold(static_cast<uint32_t>(pipeline.frame.fast_threshold_grey));
-  detect.set_fast_arc_length(static_cast<uint32_t>(options.detect.fast_arc_length));
-  detect.set_candidate_test(static_cast<v1::CandidateTest>(options.detect.candidate_test));
-  detect.set_score(EnumToProto<v1::Score>(options.detect.score));
-  detect.set_quality_level(pipeline.frame.quality_level);
-  detect.set_fast_threshold_low(static_cast<uint32_t>(pipeline.frame.fast_threshold_low_grey));
-  v1::SuppressOptions& suppress = *proto->mutable_suppress();
-  suppress.set_suppression(EnumToProto<v1::Suppression>(options.suppress.suppression));
-  suppress.set_window_px(static_cast<uint32_t>(options.suppress.window_px));
-  suppress.set_cell_width_px(static_cast<uint32_t>(options.suppress.cell_width_px));
-  suppress.set_cell_height_px(static_cast<uint32_t>(options.suppress.cell_height_px));
-  suppress.set_minimum_distance_px(static_cast<uint32_t>(options.suppress.minimum_distance_px));
-  suppress.set_compare(EnumToProto<v1::Compare>(options.suppress.compare));
-  suppress.set_distance_shape(EnumToProto<v1::DistanceShape>(options.suppress.distance_shape));
-  suppress.set_cornerness_compression(options.suppress.cornerness_compression);
-  suppress.set_max_passes(static_cast<uint32_t>(options.suppress.max_passes));
-  v1::SelectOptions& select = *proto->mutable_select();
-  select.set_selection(EnumToProto<v1::Selection>(options.select.selection));
-  select.set_max_features(static_cast<uint32_t>(pipeline.frame.max_features));
-  select.set_capacity(static_cast<uint32_t>(options.select.capacity));
-  select.set_border_px(static_cast<uint32_t>(options.select.border_px));
-  v1::DescribeOptions& describe = *proto->mutable_describe();
-  describe.set_orientation(EnumToProto<v1::Orientation>(options.describe.orientation));
-  describe.set_descriptor_type(EnumToProto<v1::DescriptorType>(options.describe.descriptor));
+  proto->mutable_detect()->set_candidate_test(
+      static_cast<v1::CandidateTest>(pipeline.options.detect.candidate_test));
+  const Reflection& groups = *proto->GetReflection();
+  auto place = Places().begin();
+  VisitOptions(pipeline, [&]<typename T>(absl::string_view, const T& value, const auto&...) {
+    const auto& [group_field, field, name] = *place++;
+    Message* const group = groups.MutableMessage(proto, group_field);
+    const Reflection& fields = *group->GetReflection();
+    if constexpr (std::is_enum_v<T>) {
+      fields.SetEnumValue(group, field, static_cast<int>(value) + 1);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      fields.SetBool(group, field, value);
+    } else if constexpr (std::is_same_v<T, float>) {
+      fields.SetFloat(group, field, value);
+    } else {
+      fields.SetUInt32(group, field, static_cast<uint32_t>(value));
+    }
+  });
   v1::MatchOptions& match = *proto->mutable_match();
   match.set_selection(pipeline.match.k > 1 ? v1::MATCH_SELECTION_K_BEST : v1::MATCH_SELECTION_BEST);
   match.set_k(static_cast<uint32_t>(pipeline.match.k));
@@ -258,16 +241,6 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   match.set_window_px(pipeline.match.window_px);
   match.set_offset_x(pipeline.match.offset_x_px);
   match.set_offset_y(pipeline.match.offset_y_px);
-  v1::TrackOptions& track = *proto->mutable_track();
-  track.set_levels(static_cast<uint32_t>(pipeline.track.levels));
-  track.set_coarse_patch_px(static_cast<uint32_t>(pipeline.track.coarse_patch_px));
-  track.set_iterations(static_cast<uint32_t>(pipeline.track.iterations));
-  track.set_epsilon_px(pipeline.track.epsilon_px);
-  track.set_min_eigen(pipeline.track.min_eigen);
-  track.set_max_residual(pipeline.track.max_residual);
-  track.set_illumination(EnumToProto<v1::Illumination>(pipeline.track.illumination));
-  track.set_template_(EnumToProto<v1::TrackTemplate>(pipeline.track.track_template));
-  track.set_redetect_percent(static_cast<uint32_t>(pipeline.track.redetect_percent));
 }
 
 namespace {

@@ -37,8 +37,6 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto);
 // Options of `proto` over those of `base`. BAD_OPTIONS.
 absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto,
                                                    const MatchOptions& base);
-absl::StatusOr<TrackOptions> TrackOptionsFromProto(const v1::TrackOptions& proto,
-                                                   const TrackOptions& base);
 
 // Parameters of a frame over those of its pipeline. BAD_OPTIONS, UNSUPPORTED.
 absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
