@@ -25,34 +25,10 @@ constexpr int kInFlightOfDropPolicies = 2;
 // search holds them once more. Without a bound 100,000 tracks would keep 700 MB.
 constexpr int64_t kMaxPatchBytes = int64_t{32} << 20;
 
-absl::StatusOr<DropPolicy> DropPolicyFromProto(v1::DropPolicy policy) {
-  switch (policy) {
-    case v1::DROP_POLICY_UNSPECIFIED:
-    case v1::DROP_POLICY_BLOCK:
-      return DropPolicy::kBlock;
-    case v1::DROP_POLICY_NEWEST:
-      return DropPolicy::kNewest;
-    case v1::DROP_POLICY_OLDEST:
-      return DropPolicy::kOldest;
-    default:
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("drop_policy must be one of the values known to this server, "
-                                    "0 to 3; got ",
-                                    static_cast<int>(policy)));
-  }
-}
-
-v1::DropPolicy DropPolicyToProto(DropPolicy policy) {
-  switch (policy) {
-    case DropPolicy::kBlock:
-      break;
-    case DropPolicy::kNewest:
-      return v1::DROP_POLICY_NEWEST;
-    case DropPolicy::kOldest:
-      return v1::DROP_POLICY_OLDEST;
-  }
-  return v1::DROP_POLICY_BLOCK;
-}
+// The wire's policies are ours with UNSPECIFIED = 0, which stands for the first, in front.
+static_assert(static_cast<int>(DropPolicy::kBlock) + 1 == v1::DROP_POLICY_BLOCK);
+static_assert(static_cast<int>(DropPolicy::kNewest) + 1 == v1::DROP_POLICY_NEWEST);
+static_assert(static_cast<int>(DropPolicy::kOldest) + 1 == v1::DROP_POLICY_OLDEST);
 
 // 0 stands for "no such rule".
 absl::Status CheckRule(absl::string_view name, uint32_t value, const IntRange& range) {
@@ -79,68 +55,64 @@ absl::Status CheckKeyframeRule(const v1::StreamOpen& open) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<StreamOptions> OptionsFromProto(const v1::StreamOpen& open,
-                                               const ResolvedPipeline& pipeline,
-                                               const ClientId& client) {
-  if (open.references_size() > kMaxReferencesPerStream) {
-    return MakeError(ErrorReason::kBadRequest,
-                     absl::StrCat("references must name at most ", kMaxReferencesPerStream,
-                                  "; got ", open.references_size()));
-  }
-  StreamOptions options;
-  options.client = client;
-  options.match_previous = open.match_previous();
-  options.match_keyframe = open.match_keyframe();
-  options.reference_window = pipeline.match;
-  for (const std::string& name : open.references()) {
-    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(name));
-    options.references.push_back(name);
-  }
-  ORBSERVE_RETURN_IF_ERROR(CheckKeyframeRule(open));
-  options.keyframe_rule = {static_cast<int>(open.keyframe_rule().every_frames()),
-                           static_cast<int>(open.keyframe_rule().lost_percent())};
-  if (open.track()) {
-    ORBSERVE_RETURN_IF_ERROR(CheckTrackPyramid(pipeline.options.pyramid));
-    options.track = true;
-    options.pipeline = pipeline.options;
-    options.track_options = pipeline.track;
-  }
-  if (options.matches() && DescriptorBytes(pipeline.options.describe.descriptor) == 0) {
-    return MakeError(ErrorReason::kBadOptions,
-                     "matching needs descriptors; describe.descriptor_type is NONE");
-  }
-  return options;
-}
-
 }  // namespace
 
 absl::StatusOr<ResolvedStream> StreamFromProto(const v1::StreamOpen& open,
                                                const StreamLimits& limits, const ClientId& client) {
   ResolvedStream stream;
-  ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(open.pipeline()));
-  ORBSERVE_ASSIGN_OR_RETURN(const DropPolicy policy, DropPolicyFromProto(open.drop_policy()));
-  ORBSERVE_ASSIGN_OR_RETURN(stream.options, OptionsFromProto(open, pipeline, client));
+  ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline resolved, PipelineFromProto(open.pipeline()));
+  stream.pipeline = std::make_shared<const ResolvedPipeline>(std::move(resolved));
+  stream.deadline_ms = open.deadline_ms();
+  const ResolvedPipeline& pipeline = *stream.pipeline;
+  if (!v1::DropPolicy_IsValid(open.drop_policy())) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("drop_policy must be one of the values known to this server, "
+                                  "0 to 3; got ",
+                                  static_cast<int>(open.drop_policy())));
+  }
+  if (open.references_size() > kMaxReferencesPerStream) {
+    return MakeError(ErrorReason::kBadRequest,
+                     absl::StrCat("references must name at most ", kMaxReferencesPerStream,
+                                  "; got ", open.references_size()));
+  }
+  for (const std::string& name : open.references()) {
+    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(name));
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckKeyframeRule(open));
+  if (open.track()) ORBSERVE_RETURN_IF_ERROR(CheckTrackPyramid(pipeline.options.pyramid));
+
   StreamOptions& options = stream.options;
-  options.drop_policy = policy;
+  options.client = client;
+  options.match_previous = open.match_previous();
+  options.match_keyframe = open.match_keyframe();
+  options.references.assign(open.references().begin(), open.references().end());
+  options.reference_window = pipeline.match;
+  options.keyframe_rule = {static_cast<int>(open.keyframe_rule().every_frames()),
+                           static_cast<int>(open.keyframe_rule().lost_percent())};
+  options.track = open.track();
+  options.pipeline = pipeline.options;
+  options.track_options = pipeline.track;
   options.omit_features = open.omit_features();
   options.preset = pipeline.preset;
-  stream.pipeline = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
-  ORBSERVE_RETURN_IF_ERROR(stream.CheckTracks(stream.pipeline->frame.max_features));
-  stream.deadline_ms = open.deadline_ms();
   options.max_in_flight = limits.max_frames_in_flight;
-  if (policy != DropPolicy::kBlock) {
+  if (open.drop_policy() > v1::DROP_POLICY_BLOCK) {
+    options.drop_policy = static_cast<DropPolicy>(open.drop_policy() - 1);
     options.max_in_flight = std::min(options.max_in_flight, kInFlightOfDropPolicies);
     options.max_waiting = limits.max_frames_waiting;
   }
-  stream.match_targets = static_cast<int>(options.references.size()) +
-                         (options.match_previous ? 1 : 0) + (options.match_keyframe ? 1 : 0);
+  if (options.match_targets() > 0 && DescriptorBytes(pipeline.options.describe.descriptor) == 0) {
+    return MakeError(ErrorReason::kBadOptions,
+                     "matching needs descriptors; describe.descriptor_type is NONE");
+  }
+  ORBSERVE_RETURN_IF_ERROR(stream.CheckTracks(pipeline.frame.max_features));
   return stream;
 }
 
 void StreamToProto(const ResolvedStream& stream, v1::StreamOpened* opened) {
   opened->set_max_in_flight(static_cast<uint32_t>(stream.options.max_in_flight));
   opened->set_max_waiting(static_cast<uint32_t>(stream.options.max_waiting));
-  opened->set_drop_policy(DropPolicyToProto(stream.options.drop_policy));
+  opened->set_drop_policy(
+      static_cast<v1::DropPolicy>(static_cast<int>(stream.options.drop_policy) + 1));
   opened->set_deadline_ms(stream.deadline_ms);
   PipelineToProto(*stream.pipeline, opened->mutable_pipeline());
 }
@@ -168,9 +140,9 @@ absl::Status ResolvedStream::CheckTracks(int wanted) const {
 ResponseBound ResolvedStream::ResponseBoundOf(int wanted, const MatchOptions& match) const {
   ResponseBound bound;
   bound.fixed = kOtherWireBytes + (options.track ? wanted * kTrackWireBytes : 0);
-  bound.each_feature = match_targets * match.k * kMatchWireBytes;
+  bound.each_feature = options.match_targets() * match.k * kMatchWireBytes;
   // Features that are not sent are held while they are matched, or tracks begin at them.
-  if (!options.omit_features || match_targets > 0 || options.track) {
+  if (!options.omit_features || options.match_targets() > 0 || options.track) {
     bound.each_feature += MostWireBytes(1, pipeline->options.describe.descriptor);
   }
   return bound;

@@ -24,7 +24,6 @@ struct ResolvedStream {
   std::shared_ptr<const ResolvedPipeline> pipeline;
   uint32_t deadline_ms = 0;  // of a frame, 0 = none
   StreamOptions options;
-  int match_targets = 0;  // most targets that a frame is matched against
 
   // Wanted number of features of a frame with these parameters.
   int WantedFeatures(const v1::FrameParameters& frame) const;

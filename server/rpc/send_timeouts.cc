@@ -4,6 +4,7 @@
 #include "server/rpc/send_timeouts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "spdlog/spdlog.h"
 
@@ -24,23 +25,22 @@ SendTimeouts::SendTimeouts(Clock* clock, Metrics* metrics, std::chrono::millisec
 void SendTimeouts::Begin(Watch& watch, grpc::CallbackServerContext* context) {
   const SteadyTime now = clock_->Now();
   absl::MutexLock lock(&mutex_);
-  watch.place = watched_.insert(watched_.end(), {context, now});
-  watch.is_watched = true;
+  watch.context = context;
+  watch.since = now;
+  watch.place = watched_.insert(watched_.end(), &watch);
   if (now + limit() < alarm_at_) SetAlarm(now + limit());
 }
 
 void SendTimeouts::End(Watch& watch) {
   absl::MutexLock lock(&mutex_);
-  if (!watch.is_watched) return;
-  watch.is_watched = false;
-  (watch.place->is_cancelled ? cancelled_ : watched_).erase(watch.place);
+  if (std::exchange(watch.context, nullptr) != nullptr) watched_.erase(watch.place);
 }
 
 void SendTimeouts::Shorten(std::chrono::milliseconds limit) {
   absl::MutexLock lock(&mutex_);
   if (limit >= this->limit()) return;
   limit_.store(limit, std::memory_order_relaxed);
-  if (!watched_.empty()) SetAlarm(watched_.front().since + limit);
+  if (!watched_.empty()) SetAlarm(watched_.front()->since + limit);
 }
 
 void SendTimeouts::SetAlarm(SteadyTime when) {
@@ -54,16 +54,14 @@ void SendTimeouts::OnAlarm() {
   {
     absl::MutexLock lock(&mutex_);
     alarm_at_ = kNever;  // it has fired
-    for (; !watched_.empty() && watched_.front().since + limit() <= now; ++count) {
-      Entry& entry = watched_.front();
-      entry.is_cancelled = true;
-      cancelled_.splice(cancelled_.end(), watched_, watched_.begin());
+    for (; !watched_.empty() && watched_.front()->since + limit() <= now; ++count) {
       // Under the lock, because the context lives until End(). gRPC calls nothing of ours inside.
-      entry.context->TryCancel();
+      std::exchange(watched_.front()->context, nullptr)->TryCancel();
+      watched_.pop_front();
       metrics_->CallAborted(AbortCause::kSendTimeout);
     }
     if (!watched_.empty()) {
-      const SteadyTime next = watched_.front().since + limit();
+      const SteadyTime next = watched_.front()->since + limit();
       SetAlarm(count == 0 ? next : std::max(next, now + kPace));
     }
   }

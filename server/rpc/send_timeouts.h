@@ -24,19 +24,14 @@ namespace orbserve {
 
 // Thread-safe.
 class SendTimeouts {
-  struct Entry {
-    grpc::CallbackServerContext* context = nullptr;
-    SteadyTime since;
-    bool is_cancelled = false;
-  };
-
  public:
-  // A call's place among those that are watched. Belongs to the call.
+  // A call that is watched. Belongs to the call.
   class Watch {
    private:
     friend class SendTimeouts;
-    bool is_watched = false;
-    std::list<Entry>::iterator place;  // if is_watched
+    grpc::CallbackServerContext* context = nullptr;  // null = is not watched
+    SteadyTime since;
+    std::list<Watch*>::iterator place;
   };
 
   // `limit`: time in which a client must have read an answer. Both pointers must outlive the
@@ -60,8 +55,7 @@ class SendTimeouts {
   Metrics* const metrics_;
   std::atomic<std::chrono::milliseconds> limit_;
   absl::Mutex mutex_;
-  std::list<Entry> watched_ ABSL_GUARDED_BY(mutex_);    // longest first
-  std::list<Entry> cancelled_ ABSL_GUARDED_BY(mutex_);  // until their End()
+  std::list<Watch*> watched_ ABSL_GUARDED_BY(mutex_);  // longest first
   SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;
   const std::unique_ptr<Alarm> alarm_;  // last: destroyed first
 };

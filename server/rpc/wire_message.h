@@ -10,7 +10,7 @@
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/rpc/wire_scan.h"
-#include "server/serving/stream/message_bytes.h"
+#include "server/serving/stream/stream_frame.h"
 
 namespace orbserve {
 

@@ -90,39 +90,20 @@ uint16_t WireRules::Add(const google::protobuf::Descriptor* descriptor) {
     Field field;
     field.name = absl::StrCat(descriptor->name(), ".", proto.name());
     field.counter = counters_++;
-    switch (proto.type()) {
-      case FieldDescriptor::TYPE_MESSAGE:
-        field.kind = Kind::kMessage;
-        field.message = Add(proto.message_type());
-        field.element_bytes = google::protobuf::MessageFactory::generated_factory()
-                                  ->GetPrototype(proto.message_type())
-                                  ->SpaceUsedLong() +
-                              sizeof(void*);
-        break;
-      case FieldDescriptor::TYPE_STRING:
-        field.kind = Kind::kText;
-        field.element_bytes = kTextBytes;
-        break;
-      case FieldDescriptor::TYPE_BYTES:
-        field.kind = Kind::kBytes;
-        field.element_bytes = kTextBytes;
-        break;
-      case FieldDescriptor::TYPE_FLOAT:
-      case FieldDescriptor::TYPE_FIXED32:
-      case FieldDescriptor::TYPE_SFIXED32:
-        field.kind = Kind::kFixed32;
-        break;
-      case FieldDescriptor::TYPE_DOUBLE:
-      case FieldDescriptor::TYPE_FIXED64:
-      case FieldDescriptor::TYPE_SFIXED64:
-        field.kind = Kind::kFixed64;
-        break;
-      case FieldDescriptor::TYPE_GROUP:
-        continue;  // the contract has none
-      default:
-        field.kind = Kind::kVarint;
-    }
-    if (field.element_bytes == 0) {
+    if (proto.type() == FieldDescriptor::TYPE_MESSAGE) {
+      field.kind = Kind::kMessage;
+      field.message = Add(proto.message_type());
+      field.element_bytes = google::protobuf::MessageFactory::generated_factory()
+                                ->GetPrototype(proto.message_type())
+                                ->SpaceUsedLong() +
+                            sizeof(void*);
+    } else if (proto.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      field.kind = proto.type() == FieldDescriptor::TYPE_STRING ? Kind::kText : Kind::kBytes;
+      field.element_bytes = kTextBytes;
+    } else {
+      field.kind = Kind::kNumber;
+      field.wire_type = WireFormatLite::WireTypeForFieldType(
+          static_cast<WireFormatLite::FieldType>(proto.type()));
       field.is_repeated_number = proto.is_repeated();
       if (proto.is_repeated()) messages_[index].array_bytes += kArrayBytes;
       field.element_bytes = NumberBytes(proto);
@@ -185,30 +166,33 @@ absl::Status WireScan::ScanField(const WireRules::Message& message, uint32_t tag
   const uint32_t number = WireFormatLite::GetTagFieldNumber(tag);
   if (number == 0) return Broken(message.name);
   const Field& field = number < message.fields.size() ? message.fields[number] : kNone;
+  const int wire_type = WireFormatLite::GetTagWireType(tag);
   uint64_t value = 0;
-  switch (WireFormatLite::GetTagWireType(tag)) {
+  int bytes = 0;  // without a varint's
+  switch (wire_type) {
     case WireFormatLite::WIRETYPE_VARINT:
-      if (!in.ReadVarint64(&value)) break;
-      return field.kind == Kind::kVarint ? CountNumbers(field, 1, /*is_packed=*/false)
-                                         : CountUnknown(message, 0);
+      if (!in.ReadVarint64(&value)) return Broken(message.name);
+      break;
     case WireFormatLite::WIRETYPE_FIXED32:
-      if (!in.Skip(4)) break;
-      return field.kind == Kind::kFixed32 ? CountNumbers(field, 1, /*is_packed=*/false)
-                                          : CountUnknown(message, 4);
     case WireFormatLite::WIRETYPE_FIXED64:
-      if (!in.Skip(8)) break;
-      return field.kind == Kind::kFixed64 ? CountNumbers(field, 1, /*is_packed=*/false)
-                                          : CountUnknown(message, 8);
+      bytes = wire_type == WireFormatLite::WIRETYPE_FIXED32 ? 4 : 8;
+      if (!in.Skip(bytes)) return Broken(message.name);
+      break;
     case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
-      if (!ReadShortNumber(in, &value)) break;
-      if (value > static_cast<uint64_t>(in.BytesUntilLimit())) break;
+      if (!ReadShortNumber(in, &value) || value > static_cast<uint64_t>(in.BytesUntilLimit())) {
+        return Broken(message.name);
+      }
       return ScanBlock(message, field, static_cast<int>(value), depth, in);
     case WireFormatLite::WIRETYPE_START_GROUP:
     case WireFormatLite::WIRETYPE_END_GROUP:
       return Refuse(ErrorReason::kBadRequest,
                     absl::StrCat(message.name, " has a group, which no field of it is"));
+    default:
+      return Broken(message.name);
   }
-  return Broken(message.name);
+  return field.kind == Kind::kNumber && field.wire_type == wire_type
+             ? CountNumbers(field, 1, /*is_packed=*/false)
+             : CountUnknown(message, static_cast<size_t>(bytes));
 }
 
 // Its bytes are there: the length was checked.
@@ -233,9 +217,7 @@ absl::Status WireScan::ScanBlock(const WireRules::Message& message, const Field&
       ORBSERVE_RETURN_IF_ERROR(CountOccurrence(field));
       return ScanMessage(rules_.messages_[field.message], bytes, depth + 1, in);
     case Kind::kUnknown:
-    case Kind::kVarint:
-    case Kind::kFixed32:
-    case Kind::kFixed64:
+    case Kind::kNumber:
       break;
   }
   if (!field.is_repeated_number) {
@@ -243,8 +225,8 @@ absl::Status WireScan::ScanBlock(const WireRules::Message& message, const Field&
     return CountUnknown(message, size);
   }
   // Packed numbers.
-  if (field.kind != Kind::kVarint) {
-    const size_t each = field.kind == Kind::kFixed32 ? 4 : 8;
+  if (field.wire_type != WireFormatLite::WIRETYPE_VARINT) {
+    const size_t each = field.wire_type == WireFormatLite::WIRETYPE_FIXED32 ? 4 : 8;
     in.Skip(bytes);
     return size % each == 0 ? CountNumbers(field, size / each, /*is_packed=*/true)
                             : Broken(field.name);
@@ -278,7 +260,8 @@ absl::Status WireScan::CheckText(const Field& field, int bytes, Input& in) {
 
 absl::Status WireScan::CountNumbers(const Field& field, size_t elements, bool is_packed) {
   if (!field.is_repeated_number) return CountOccurrence(field);
-  const bool is_exact = is_packed && field.kind != Kind::kVarint && counts_[field.counter] == 0;
+  const bool is_exact = is_packed && field.wire_type != WireFormatLite::WIRETYPE_VARINT &&
+                        counts_[field.counter] == 0;
   memory_ += (is_exact ? 2 : kArrayGrowth) * elements * field.element_bytes;
   // Empty blocks cost time.
   const size_t count = counts_[field.counter] + std::max<size_t>(elements, 1);

@@ -63,10 +63,11 @@ class WireRules {
  private:
   friend class WireScan;
 
-  enum class Kind : uint8_t { kUnknown, kVarint, kFixed32, kFixed64, kText, kBytes, kMessage };
+  enum class Kind : uint8_t { kUnknown, kNumber, kText, kBytes, kMessage };
   struct Field {
     Kind kind = Kind::kUnknown;
     bool is_repeated_number = false;
+    int wire_type = 0;         // kNumber
     uint16_t counter = 0;      // number of the field among all fields
     uint16_t message = 0;      // kMessage: index in messages_
     size_t element_bytes = 0;  // in memory: of a number, or of the object

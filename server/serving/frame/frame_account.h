@@ -5,6 +5,7 @@
 #define ORBSERVE_SERVER_SERVING_FRAME_FRAME_ACCOUNT_H_
 
 #include <cstdint>
+#include <new>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -29,7 +30,14 @@ class FrameAccount {
 
   // `bytes`: of image and mask. Allocation failures are swallowed: a client that cannot be
   // remembered is not on the pages.
-  void Received(const ClientId& client, int64_t bytes);
+  void Received(const ClientId& client, int64_t bytes) {
+    metrics_.FrameReceived(bytes);
+    try {
+      clients_.FrameReceived(client, bytes);
+    } catch (const std::bad_alloc&) {
+      // The frame is counted; only its client is not remembered.
+    }
+  }
   // Returns what the client of a unary call is told whose result has `status` and is handed to gRPC
   // now: DEADLINE_EXCEEDED in place of OK from the deadline on.
   absl::Status Told(absl::Status status, SteadyTime deadline) const {
@@ -38,7 +46,12 @@ class FrameAccount {
   // `method`: without package and service. `times`: until now, or nearly. `keypoints`: of the
   // result. Called before the client can know the result. Allocates nothing.
   void Ended(absl::string_view method, const ClientId& client, FrameTimes times,
-             const absl::Status& told, int64_t keypoints);
+             const absl::Status& told, int64_t keypoints) {
+    times.Enter(FramePhase::kSend, clock_.Now());
+    metrics_.ObserveFrame(method, times);
+    metrics_.FrameFinished(told, keypoints);
+    clients_.FrameEnded(client, told);
+  }
 
  private:
   const Clock& clock_;

@@ -30,19 +30,6 @@ void AddEnergy(const std::optional<double>& joules, std::optional<double>& sum) 
 
 }  // namespace
 
-// Targets and jobs of a frame's matches.
-struct FrameSequence::Matching {
-  std::vector<TargetMatches> targets;
-  std::vector<MatchJob> jobs;
-  std::vector<size_t> job_targets;  // of each job: its place in `targets`
-};
-
-// A frame's tracks: searched for by a job, or known already.
-struct FrameSequence::Tracking {
-  std::shared_ptr<const TrackPoints> points;  // null where nothing is to be searched
-  FrameTracks known;
-};
-
 FrameSequence::~FrameSequence() {
   Released released;
   {
@@ -215,20 +202,19 @@ void FrameSequence::StartFrame(Start start) {
     match_state =
         features == start.features ? start.state : sequence_parts_.backend->ImportState(features);
   }
-  Matching matching = PrepareMatching(start, match_state);
-  Tracking tracking;
-  const absl::Status tracking_status = PrepareTracking(start, &tracking);
+  PrepareMatching(match_state, &start);
+  const absl::Status tracking_status = PrepareTracking(&start);
 
   Released released;
   {
     absl::MutexLock lock(&mutex_);
     if (!IsOpen(frame)) return;
     frame.result.outcome.features = std::move(features);
-    frame.result.matches = std::move(matching.targets);
-    frame.result.tracks = std::move(tracking.known);
-    frame.targets = std::move(matching.job_targets);
-    frame.is_matched = matching.jobs.empty();
-    frame.is_tracked = tracking.points == nullptr;
+    frame.result.matches = std::move(start.targets);
+    frame.result.tracks = std::move(start.known_tracks);
+    frame.targets = std::move(start.job_targets);
+    frame.is_matched = start.jobs.empty();
+    frame.is_tracked = start.points == nullptr;
     if (match_state.ok()) frame.match_state = *std::move(match_state);
     if (options.track) frame.pyramid = start.state;
     frame.winners = start.features;
@@ -246,10 +232,10 @@ void FrameSequence::StartFrame(Start start) {
   if (!tracking_status.ok()) return;
 
   // The search goes first, because the next frame waits for it.
-  if (tracking.points != nullptr) {
+  if (start.points != nullptr) {
     const WorkTicket ticket = sequence_parts_.tracker->Submit(
         options.client, frame.deadline,
-        {std::move(start.tracks_from), std::move(start.state), std::move(tracking.points),
+        {std::move(start.tracks_from), std::move(start.state), std::move(start.points),
          options.track_options},
         [self = shared_from_this(), tracked = start.frame](TrackOutcome outcome) {
           self->OnTracked(*tracked, std::move(outcome));
@@ -259,9 +245,9 @@ void FrameSequence::StartFrame(Start start) {
       return;
     }
   }
-  if (!matching.jobs.empty()) {
+  if (!start.jobs.empty()) {
     const WorkTicket ticket = sequence_parts_.matcher->Submit(
-        options.client, frame.deadline, std::move(matching.jobs),
+        options.client, frame.deadline, std::move(start.jobs),
         [self = shared_from_this(), matched = start.frame](MatchOutcome outcome) {
           self->OnMatched(*matched, std::move(outcome));
         });
@@ -277,38 +263,36 @@ bool FrameSequence::KeepTicket(StreamFrame& frame, WorkTicket StreamFrame::*plac
   return IsOpen(frame);
 }
 
-FrameSequence::Matching FrameSequence::PrepareMatching(
-    const Start& start,
-    const absl::StatusOr<std::shared_ptr<const FrameState>>& match_state) const {
-  const StreamFrame& frame = *start.frame;
+void FrameSequence::PrepareMatching(
+    const absl::StatusOr<std::shared_ptr<const FrameState>>& match_state, Start* start) const {
+  const StreamFrame& frame = *start->frame;
   const StreamOptions& options = *frame.options;
   const FrameState* const query = match_state.ok() ? match_state->get() : nullptr;
-  Matching matching;
   // Adds a target with the features to match against, or the error for which there are none.
   const auto add = [&](TargetMatches target,
                        const absl::StatusOr<std::shared_ptr<const FrameState>>& train,
                        const MatchOptions& match) {
     target.status = match_state.ok() ? train.status() : match_state.status();
     if (target.status.ok()) {
-      matching.jobs.push_back({*match_state, *train, match});
-      matching.job_targets.push_back(matching.targets.size());
+      start->jobs.push_back({*match_state, *train, match});
+      start->job_targets.push_back(start->targets.size());
     }
-    matching.targets.push_back(std::move(target));
+    start->targets.push_back(std::move(target));
   };
   const auto has = [&](const Target& target) {
     return match_state.ok() ? IsComparable(target.state.get(), query) : target.state != nullptr;
   };
-  if (options.match_previous && has(start.previous)) {
-    add({.target = MatchTarget::kPrevious, .sequence = start.previous.sequence},
-        start.previous.state, frame.match);
+  if (options.match_previous && has(start->previous)) {
+    add({.target = MatchTarget::kPrevious, .sequence = start->previous.sequence},
+        start->previous.state, frame.match);
   }
   MatchOptions match = frame.match;
   match.window_px = options.reference_window.window_px;
   match.offset_x_px = options.reference_window.offset_x_px;
   match.offset_y_px = options.reference_window.offset_y_px;
-  if (options.match_keyframe && has(start.keyframe)) {
-    add({.target = MatchTarget::kKeyframe, .sequence = start.keyframe.sequence},
-        start.keyframe.state, match);
+  if (options.match_keyframe && has(start->keyframe)) {
+    add({.target = MatchTarget::kKeyframe, .sequence = start->keyframe.sequence},
+        start->keyframe.state, match);
   }
   for (const std::string& name : options.references) {
     TargetMatches target{.target = MatchTarget::kReference, .reference = name};
@@ -322,26 +306,24 @@ FrameSequence::Matching FrameSequence::PrepareMatching(
         sequence_parts_.references->State(options.client, **reference, *sequence_parts_.backend),
         match);
   }
-  return matching;
 }
 
-absl::Status FrameSequence::PrepareTracking(const Start& start, Tracking* tracking) {
-  if (start.tracks == nullptr) return absl::OkStatus();
-  const StreamFrame& frame = *start.frame;
+absl::Status FrameSequence::PrepareTracking(Start* start) {
+  if (start->tracks == nullptr) return absl::OkStatus();
+  const StreamFrame& frame = *start->frame;
+  const Features& features = *start->features;
   if (!frame.options->track) {
-    start.tracks->EndAll(TrackEnd::kPipeline);
-    tracking->known.ended = start.tracks->TakeEnded();
+    start->tracks->EndAll(TrackEnd::kPipeline);
+    start->known_tracks.ended = start->tracks->TakeEnded();
     return absl::OkStatus();
   }
-  start.tracks->Configure(frame.options->pipeline, frame.options->track_options);
-  tracking->points =
-      start.tracks->Begin(start.features->image_width_px, start.features->image_height_px);
-  if (tracking->points->count() > 0) return absl::OkStatus();
-  tracking->points = nullptr;
+  start->tracks->Configure(frame.options->pipeline, frame.options->track_options);
+  start->points = start->tracks->Begin(features.image_width_px, features.image_height_px);
+  if (start->points->count() > 0) return absl::OkStatus();
+  start->points = nullptr;
   ORBSERVE_ASSIGN_OR_RETURN(
-      tracking->known,
-      start.tracks->Finish({.candidates = start.features.get(), .max_features = frame.max_features},
-                           {}));
+      start->known_tracks,
+      start->tracks->Finish({.candidates = &features, .max_features = frame.max_features}, {}));
   return absl::OkStatus();
 }
 

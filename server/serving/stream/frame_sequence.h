@@ -136,10 +136,13 @@ class FrameSequence : public std::enable_shared_from_this<FrameSequence> {
     Target keyframe;
     std::unique_ptr<StreamTracks> tracks;  // null when it has none and ends none
     std::shared_ptr<const FrameState> tracks_from;
+    // Its work, once it is prepared.
+    std::vector<TargetMatches> targets;
+    std::vector<MatchJob> jobs;
+    std::vector<size_t> job_targets;            // of each job: its place in `targets`
+    std::shared_ptr<const TrackPoints> points;  // null where no tracks are to be searched
+    FrameTracks known_tracks;
   };
-  // Work of a frame that starts.
-  struct Matching;
-  struct Tracking;
 
   // Takes the next frame that can start, if any.
   std::optional<Start> TakeStart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -148,10 +151,9 @@ class FrameSequence : public std::enable_shared_from_this<FrameSequence> {
   // would hold the pyramid and its input slot until the next keyframe. Keeps it where that fails.
   void FreeKeyframesPyramid(Start* start) ABSL_LOCKS_EXCLUDED(mutex_);
   // `match_state`: the frame's features for matches, or the error for which there are none.
-  Matching PrepareMatching(
-      const Start& start,
-      const absl::StatusOr<std::shared_ptr<const FrameState>>& match_state) const;
-  static absl::Status PrepareTracking(const Start& start, Tracking* tracking);
+  void PrepareMatching(const absl::StatusOr<std::shared_ptr<const FrameState>>& match_state,
+                       Start* start) const;
+  static absl::Status PrepareTracking(Start* start);
   // Returns false for a frame that is not open any more: its work is to be cancelled.
   bool KeepTicket(StreamFrame& frame, WorkTicket StreamFrame::*place, WorkTicket ticket)
       ABSL_LOCKS_EXCLUDED(mutex_);

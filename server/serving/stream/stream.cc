@@ -128,10 +128,10 @@ void Stream::Open(std::shared_ptr<const StreamOptions> options, int64_t max_resp
                           " client=", LogValue(DisplayName(client_)),
                           " pipeline=", LogValue(options_->preset));
     });
-  } else if (frames_answered_ == frames_read_) {
+  } else if (frames_.empty() || frames_.back()->is_encoded) {
     outgoing_.push_back(Outgoing{std::move(opened)});
   } else {
-    pending_opened_.push_back({frames_read_, std::move(opened)});
+    frames_.back()->opened.push_back(std::move(opened));
   }
 }
 
@@ -268,11 +268,8 @@ void Stream::GiveOut(const StreamFramePtr& frame) {
   if (frame->deadline != kNever) deadlines_.erase({frame->deadline, frame->index});
   Reserve(*frame, static_cast<int64_t>(frame->response.size));
   outgoing_.push_back({.frame = frame});
-  frames_answered_ = frame->index + 1;
-  while (!pending_opened_.empty() && pending_opened_.front().frames == frames_answered_) {
-    outgoing_.push_back(Outgoing{std::move(pending_opened_.front().message)});
-    pending_opened_.pop_front();
-  }
+  frame->is_encoded = true;
+  for (MessageBytes& opened : frame->opened) outgoing_.push_back(Outgoing{std::move(opened)});
   Step();
 }
 
@@ -531,7 +528,6 @@ void Stream::FinishIfOver() {
 
 void Stream::FinishNow(const absl::Status& status) {
   finished_ = true;
-  code_ = status.code();
   final_status_ = status;
   LogFailure("StreamFrames", status, [this] { return DisplayName(client_); });
   // Without a result in front of it the status does not wait for the client.
@@ -569,10 +565,9 @@ void Stream::Done() {
   Released released;
   {
     absl::MutexLock lock(&mutex_);
-    code = code_;
+    code = finished_ ? final_status_.code() : absl::StatusCode::kUnknown;
     // Freed here, because frames that the backend still computes hold the stream a little longer.
     outgoing_.clear();
-    pending_opened_.clear();
     released = TakeFrames();
     responses_.Set(0);
   }

@@ -182,11 +182,6 @@ class Stream final : public FrameSequence {
     bool is_response = true;  // to a message that was read
     StreamFramePtr frame = nullptr;
   };
-  // An `opened` that goes behind the results of the first `frames` frames.
-  struct PendingOpened {
-    uint64_t frames = 0;
-    MessageBytes message;
-  };
 
   void Encode(StreamFrame& frame) override ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveOut(const StreamFramePtr& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -261,7 +256,6 @@ class Stream final : public FrameSequence {
   bool is_aborted_ ABSL_GUARDED_BY(mutex_) = false;
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
-  absl::StatusCode code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnknown;
   absl::Status final_status_ ABSL_GUARDED_BY(mutex_);              // if finished_
   std::optional<AbortCause> abort_cause_ ABSL_GUARDED_BY(mutex_);  // if is_aborted_
   std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);           // null after Done()
@@ -271,11 +265,9 @@ class Stream final : public FrameSequence {
   SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;  // if IsOver()
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;  // their results are in outgoing_ or gone
-  WaitingRoom room_ ABSL_GUARDED_BY(mutex_);              // its frames are in frames_, too
+  WaitingRoom room_ ABSL_GUARDED_BY(mutex_);  // its frames are in frames_, too
   // Frames of frames_ without a result, by their deadlines.
   std::set<std::pair<SteadyTime, uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);
-  std::deque<PendingOpened> pending_opened_ ABSL_GUARDED_BY(mutex_);
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // messages whose answers are not written
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;

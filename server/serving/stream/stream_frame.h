@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,20 @@
 #include "features/backend.h"
 #include "features/tracking/stream_tracks.h"
 #include "server/serving/frame/frame_record.h"
-#include "server/serving/stream/message_bytes.h"
 #include "server/serving/stream/stream_options.h"
 #include "server/serving/stream/stream_pictures.h"
 #include "server/serving/stream/stream_use.h"
 
 namespace orbserve {
+
+// The bytes of a message in a block of their own.
+struct MessageBytes {
+  struct Free {
+    void operator()(uint8_t* bytes) const { ::operator delete(bytes); }
+  };
+  std::unique_ptr<uint8_t, Free> data;
+  size_t size = 0;
+};
 
 enum class MatchTarget { kPrevious, kKeyframe, kReference };
 
@@ -79,12 +88,14 @@ struct StreamFrame final : FrameRecord {
   bool is_settled = false;             // later frames may start
   bool is_complete = false;            // its result may be given out
   bool is_given = false;               // its result is being encoded, or waits to be handed over
-  bool becomes_keyframe = false;       // if it does not fail
+  bool is_encoded = false;
+  bool becomes_keyframe = false;  // if it does not fail
   SteadyTime start;
   WorkTicket match_ticket = 0;
   WorkTicket track_ticket = 0;
   StreamResult result;    // from its computation on; of whoever encodes it while it is given out
   MessageBytes response;  // encoded, until it is written
+  std::vector<MessageBytes> opened;  // go behind it
   StreamUse::Seen seen;
   std::vector<size_t> targets;  // of each match job: its place in result.matches
   // From the start of the frame until it is settled: its features as a target of matches, its

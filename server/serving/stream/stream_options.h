@@ -43,7 +43,7 @@ struct StreamOptions {
   // The first frame with features becomes a keyframe if there is a rule or `match_keyframe`.
   KeyframeRule keyframe_rule;
   bool track = false;
-  PipelineOptions pipeline;  // this and the next are read with `track`
+  PipelineOptions pipeline;
   TrackOptions track_options;
   bool omit_features = false;  // in answers
   DropPolicy drop_policy = DropPolicy::kBlock;
@@ -51,7 +51,12 @@ struct StreamOptions {
   int max_waiting = 0;    // frames that wait behind them, 0 with kBlock
   std::string preset;     // of the pipeline, for the people who run the server
 
-  bool matches() const { return match_previous || match_keyframe || !references.empty(); }
+  // Most targets that a frame is matched against.
+  int match_targets() const {
+    return static_cast<int>(references.size()) + (match_previous ? 1 : 0) +
+           (match_keyframe ? 1 : 0);
+  }
+  bool matches() const { return match_targets() > 0; }
   // Part of each frame that its job must keep (FrameJob). With kPyramid the plan has
   // `track_options.levels`, and the backend is asked for WinnersToAskFor() features (winners.h).
   KeepState keep_state() const {

@@ -23,7 +23,7 @@ TEST(ResolvedStreamTest, AnEmptyOpeningBlocksAndHasNoDeadlineMatchesOrTracks) {
   EXPECT_EQ(stream->deadline_ms, 0u);
   EXPECT_EQ(stream->options.max_in_flight, 8);
   EXPECT_EQ(stream->options.max_waiting, 0);
-  EXPECT_EQ(stream->match_targets, 0);
+  EXPECT_EQ(stream->options.match_targets(), 0);
   EXPECT_FALSE(stream->options.omit_features);
   EXPECT_FALSE(stream->options.matches());
   EXPECT_EQ(stream->options.keep_state(), KeepState::kNone);
@@ -56,7 +56,7 @@ TEST(ResolvedStreamTest, EveryFieldOfTheOpeningArrives) {
   EXPECT_EQ(stream->deadline_ms, 33u);
   EXPECT_EQ(stream->options.max_in_flight, 2);
   EXPECT_EQ(stream->options.max_waiting, 7);
-  EXPECT_EQ(stream->match_targets, 4);
+  EXPECT_EQ(stream->options.match_targets(), 4);
   EXPECT_TRUE(stream->options.omit_features);
   const StreamOptions& options = stream->options;
   EXPECT_EQ(options.client, Named("robot"));
