@@ -32,7 +32,6 @@
 #include "server/edge/http/http_endpoint.h"
 #include "server/edge/listener.h"
 #include "server/edge/self_check.h"
-#include "server/edge/self_check_calls.h"
 #include "server/edge/socket_lock.h"
 #include "server/edge/tls_credentials.h"
 #include "server/edge/tls_files.h"

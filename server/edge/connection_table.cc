@@ -160,7 +160,7 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
     const int64_t least_ms = rank == kCall ? std::max(newcomer_ms, bounds_.least_call_ms)
                                            : std::min(newcomer_ms, most_ms);
     if (rank >= first_rank || now_ms - connection.turn_ms < least_ms) continue;
-    if (bounds_.makes_handshakes && (connection.has_arrived || connection.is_taken)) continue;
+    if (bounds_.makes_handshakes && connection.has_arrived) continue;
     first = *number;
     first_rank = rank;
     if (rank == kSilent) break;

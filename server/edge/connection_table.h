@@ -57,8 +57,6 @@ struct TrackedConnection {
   FileDescriptor arriving;   // the descriptor, until gRPC gets it
   TlsSession handshake;      // of kHandshake
   bool has_arrived = false;  // SetArrived(), and not NextArrival() yet
-  bool is_taken = false;     // a thread has the descriptor and the handshake, after NextArrival()
-  bool has_spoken = false;   // the client has sent something meanwhile
   PeerKeys peer;
   int64_t opened_ms = 0;
   int64_t turn_ms = 0;  // since when the client has owed something, but for what it sent in crumbs

@@ -30,10 +30,9 @@
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/first_bytes.h"
 #include "server/edge/guard/guard.h"
-#include "server/edge/handshake_thread.h"
 #include "server/edge/listen_sockets.h"
 #include "server/edge/parked_connections.h"
-#include "server/edge/self_check_sockets.h"
+#include "server/process/log.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -44,6 +43,12 @@ constexpr int kReservedDescriptors = 20;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
 constexpr int kMaxArrivals = 64;
+// Connections that are served between looks at the events of others: in plaintext one, so that
+// clients that nobody knows do not come faster than they are served, and some where handshakes are
+// made.
+constexpr int kServedAtOnce = 1;
+constexpr int kHandshakesAtOnce = 16;
+constexpr int kLogLinesPerSecond = 5;
 constexpr size_t kClosedAtOnce = 64;  // of parked connections where descriptors are wanted
 constexpr int kMaxFlights = 2;        // that a client of TLS 1.2 or 1.3 answers
 constexpr int kWaitMs = 2;            // for a place to become free
@@ -57,6 +62,18 @@ constexpr uint64_t kParked = uint64_t{1} << 60;     // plus the number of the pa
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+// The address by which this process itself reaches a socket bound to `bound`.
+SocketAddress OwnTarget(SocketAddress bound) {
+  if (bound.family() == AF_INET) {
+    auto& ipv4 = reinterpret_cast<sockaddr_in&>(bound.storage);
+    if (ipv4.sin_addr.s_addr == INADDR_ANY) ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  } else if (bound.family() == AF_INET6) {
+    auto& ipv6 = reinterpret_cast<sockaddr_in6&>(bound.storage);
+    if (IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr)) ipv6.sin6_addr = in6addr_loopback;
+  }
+  return bound;
+}
 
 // The self-check stands for a client of its own.
 const PeerKeys& SelfCheckPeer() {
@@ -75,7 +92,6 @@ class Listener::Impl {
     if (thread_.joinable()) {
       guard_->Stop();
       thread_.join();
-      handshakes_.reset();
     }
     if (table_ == nullptr) return;
     for (const auto& [number, connection] : table_->all()) {
@@ -88,7 +104,7 @@ class Listener::Impl {
     ORBSERVE_ASSIGN_OR_RETURN(sockets_,
                               ListenSockets::Bind(options_.address, options_.user_timeout));
     port_ = sockets_.port();
-    self_checks_.SetTarget(LocalAddressOf(sockets_.sockets().front().get()));
+    own_address_ = OwnTarget(LocalAddressOf(sockets_.sockets().front().get()));
     epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
     wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -133,22 +149,13 @@ class Listener::Impl {
       Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
     guard_->Start();
-    if (bounds_.makes_handshakes) {
-      handshakes_ = std::make_unique<HandshakeThread>(HandshakeThread::Calls{
-          .take = [this](size_t most) { return TakeArrivals(most); },
-          .begin = options_.begin_handshake,
-          .put_back = [this](std::vector<ArrivedConnection>& batch) { PutBack(batch); },
-          .hand_over = [this](ArrivedConnection& arrived) { HandOverArrived(arrived); }});
-    }
     thread_ = std::thread([this] { Run(); });
   }
 
   void StopAccepting() {
-    // The threads hold these locks while they accept and hand over.
-    const std::scoped_lock lock(accept_mutex_, hand_over_mutex_);
+    const std::scoped_lock serving_lock(serving_mutex_);
     sockets_.Close();
-    hands_over_ = false;
-    const std::scoped_lock table_lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     parked_.CloseAll();
   }
 
@@ -164,6 +171,7 @@ class Listener::Impl {
     const std::scoped_lock lock(mutex_);
     for (const uint64_t number : table_->UnprovenAt(endpoint)) {
       const TrackedConnection& connection = *table_->Find(number);
+      if (connection.stage != Stage::kServed) continue;  // of a later client of this endpoint
       const ConnectionTable::Decision room =
           table_->RoomForProven(connection.peer, owner, CoarseNowMs());
       if (room.room == ConnectionTable::Room::kFull) {
@@ -179,9 +187,33 @@ class Listener::Impl {
   }
 
   absl::StatusOr<SelfCheckConnection> ConnectSelfCheck() {
-    auto connection = self_checks_.Connect();
-    if (connection.ok()) guard_->Disarm(connection->socket.get());
-    return connection;
+    const auto failed = [](const char* call) {
+      return absl::UnavailableError(
+          absl::StrCat("the server cannot reach itself: ", call, ": ", ErrorText(errno)));
+    };
+    FileDescriptor made(
+        socket(own_address_.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!made) return failed("socket");
+    guard_->Disarm(made.get());
+    // Its name is known before the connection is made, so it is told from those of clients.
+    SocketAddress name = own_address_;
+    if (name.family() == AF_UNIX) {
+      name = {};
+      name.storage.ss_family = AF_UNIX;
+      name.size = sizeof(sa_family_t);  // the system gives it a name
+    } else {
+      SetPort(name, 0);
+    }
+    if (bind(made.get(), name.get(), name.size) != 0) return failed("bind");
+    const auto is_refused = std::make_shared<std::atomic<bool>>(false);
+    {
+      const std::scoped_lock lock(mutex_);
+      self_check_ = {PeerKeysOf(LocalAddressOf(made.get())).endpoint, is_refused};
+    }
+    if (connect(made.get(), own_address_.get(), own_address_.size) != 0 && errno != EINPROGRESS) {
+      return failed("connect");
+    }
+    return SelfCheckConnection{std::move(made), is_refused};
   }
 
   int port() const { return port_; }
@@ -194,18 +226,18 @@ class Listener::Impl {
     use.connections = table_->size();
     use.max_connections = bounds_.max_connections;
     use.max_connections_per_address = bounds_.max_connections_per_address;
-    use.closed = closes_.of_reasons();
+    use.closed = closed_;
     return use;
   }
 
  private:
   using Stage = TrackedConnection::Stage;
 
-  bool Watch(int descriptor, uint32_t events, uint64_t about) {
+  bool Watch(int descriptor, uint32_t events, uint64_t about, int operation = EPOLL_CTL_ADD) {
     epoll_event event = {};
     event.events = events;
     event.data.u64 = about;
-    return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+    return epoll_ctl(epoll_.get(), operation, descriptor, &event) == 0;
   }
 
   void Wake() {
@@ -215,18 +247,15 @@ class Listener::Impl {
   }
 
   void Run() {
-    // Connections in plaintext are handed over one at a time between the others, so that clients
-    // which nobody knows do not come faster than they are served.
-    const bool serves_here = handshakes_ == nullptr;
     std::array<epoll_event, kMaxEvents> events;
+    bool has_more = false;
     for (;;) {
       const bool looks = arriving_ > 0 || has_parked_ || guard_->has_paused();
-      const int wait_ms = serves_here && HasArrivals()    ? 0
+      const int wait_ms = has_more                        ? 0
                           : waiting_.socket || is_behind_ ? kWaitMs
                           : looks                         ? kLookMs
                                                           : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
-      bool has_arrivals = false;
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
         if (about == kWake) return;
@@ -240,31 +269,25 @@ class Listener::Impl {
           const std::scoped_lock lock(mutex_);
           if ((about & kParked) != 0) {
             parked_.Close(about - kParked);
-            continue;
+          } else {
+            OnConnection(about, events[static_cast<size_t>(i)].events);
           }
-          OnConnection(about, events[static_cast<size_t>(i)].events);
-          has_arrivals |= table_->has_arrivals();
         }
       }
-      if (has_arrivals && !serves_here) handshakes_->Notify();
       if (waiting_.socket || is_behind_) RetryWaiting();
-      if (serves_here) {
-        for (ArrivedConnection& arrived : TakeArrivals(1)) HandOverArrived(arrived);
-      }
+      const int most = bounds_.makes_handshakes ? kHandshakesAtOnce : kServedAtOnce;
+      int served = 0;
+      while (served < most && ServeNext()) ++served;
+      has_more = served == most;
       if (looks) Look();
     }
-  }
-
-  bool HasArrivals() const {
-    const std::scoped_lock lock(mutex_);
-    return table_->has_arrivals();
   }
 
   // Takes the connection that waits, if there is room by now, and the next ones then.
   void RetryWaiting() {
     if (is_behind_ && IsBehind()) return;
     is_behind_ = false;
-    const std::scoped_lock accept_lock(accept_mutex_);
+    const std::scoped_lock serving_lock(serving_mutex_);
     queued_ = Queued();
     if (waiting_.socket) Take(std::exchange(waiting_.socket, FileDescriptor()), waiting_.peer);
     if (!waiting_.socket) Listen(EPOLLIN);
@@ -280,15 +303,12 @@ class Listener::Impl {
   // Changes the events of the sockets that listen.
   void Listen(uint32_t events) {
     for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
-      epoll_event event = {};
-      event.events = events;
-      event.data.u64 = kListening + i;
-      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, sockets_.sockets()[i].get(), &event);
+      Watch(sockets_.sockets()[i].get(), events, kListening + i, EPOLL_CTL_MOD);
     }
   }
 
   void AcceptFrom(size_t index) {
-    const std::scoped_lock accept_lock(accept_mutex_);
+    const std::scoped_lock serving_lock(serving_mutex_);
     queued_ = Queued();
     for (int i = 0; i < kMaxAcceptsAtOnce; ++i) {
       // The second is an event from before StopAccepting().
@@ -339,7 +359,7 @@ class Listener::Impl {
     const bool was_refused = static_cast<bool>(accepted);
     if (was_refused) {
       const std::scoped_lock lock(mutex_);
-      closes_.Add(CloseReason::kNoDescriptor, "unknown", table_->size());
+      Count(CloseReason::kNoDescriptor, "unknown");
     }
     spare_.Reset(number);
     // Else the loop would spin where another part of the process took the spare one.
@@ -355,7 +375,7 @@ class Listener::Impl {
       const std::scoped_lock lock(mutex_);
       // gRPC has closed this number, and the event has not arrived yet.
       End(table_->NumberOf(accepted.get()));
-      connection.is_self_check = self_checks_.Contains(connection.peer.endpoint);
+      connection.is_self_check = connection.peer.endpoint == self_check_.endpoint;
       switch (MakeRoom(connection)) {
         case Place::kGiven:
           break;
@@ -364,14 +384,14 @@ class Listener::Impl {
           Listen(0);
           return;
         case Place::kRefused:
-          self_checks_.Refuse(connection.peer.endpoint);
+          if (connection.is_self_check) *std::exchange(self_check_, {}).is_refused = true;
           return;
       }
-      self_checks_.Forget(connection.peer.endpoint);
+      if (connection.is_self_check) self_check_ = {};
       connection.duplicate.Reset(fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
       if (!connection.duplicate ||
           !guard_->Arm(accepted.get(), IsPlain(connection), connection.peer.address)) {
-        closes_.Add(CloseReason::kNoDescriptor, connection.peer.address, table_->size());
+        Count(CloseReason::kNoDescriptor, connection.peer.address);
         return;
       }
       const int duplicate = connection.duplicate.get();
@@ -400,10 +420,6 @@ class Listener::Impl {
       }
       return;
     }
-    if (connection->is_taken) {
-      connection->has_spoken = true;
-      return;
-    }
     if (connection->stage == Stage::kSilent) {
       const FirstBytes first = LookAtFirstBytes(connection->duplicate.get(), IsPlain(*connection));
       if (first == FirstBytes::kEnded) return End(number);
@@ -412,72 +428,55 @@ class Listener::Impl {
     table_->SetArrived(number);
   }
 
-  // Takes connections that have arrived and are to be served next.
-  std::vector<ArrivedConnection> TakeArrivals(size_t most) {
-    std::vector<ArrivedConnection> taken;
-    const std::scoped_lock lock(mutex_);
-    while (taken.size() < most && table_->has_arrivals()) {
-      const uint64_t number = table_->NextArrival();
-      TrackedConnection& connection = *table_->Find(number);
-      connection.is_taken = true;
-      connection.has_spoken = false;
-      taken.push_back(
-          {.number = number,
-           .socket = std::move(connection.arriving),
-           .handshake = std::move(connection.handshake),
-           .wants_handshake = connection.stage == Stage::kSilent && !IsPlain(connection),
-           .is_self_check = connection.is_self_check});
-    }
-    return taken;
-  }
-
-  void PutBack(std::vector<ArrivedConnection>& connections) {
-    const std::scoped_lock lock(mutex_);
-    for (ArrivedConnection& arrived : connections) {
-      if (arrived.progress == HandshakeProgress::kWaits) PutBack(arrived);
-      if (arrived.progress == HandshakeProgress::kFailed) EndHandshake(arrived);
-    }
-  }
-
-  void EndHandshake(const ArrivedConnection& arrived) {
-    const TrackedConnection* const connection = table_->Find(arrived.number);
-    if (connection == nullptr) return;  // preempted meanwhile
-    if (options_.on_handshake_failed) {
-      options_.on_handshake_failed(connection->peer.address, arrived.failure);
-    }
-    End(arrived.number);
-  }
-
-  // The handshake waits for the client.
-  void PutBack(ArrivedConnection& arrived) {
-    TrackedConnection* const connection = table_->Find(arrived.number);
-    if (connection == nullptr) return;  // preempted meanwhile
-    connection->stage = Stage::kHandshake;
-    // A client that sends a byte at a time is not given time for each.
-    if (++connection->steps <= kMaxFlights) connection->turn_ms = CoarseNowMs();
-    connection->arriving = std::move(arrived.socket);
-    connection->handshake = std::move(arrived.handshake);
-    connection->is_taken = false;
-    if (connection->has_spoken) table_->SetArrived(arrived.number);
-  }
-
-  void HandOverArrived(ArrivedConnection& arrived) {
-    const std::scoped_lock hand_over_lock(hand_over_mutex_);
+  // Makes the next step of a handshake, or hands a connection over. False where nobody has arrived.
+  bool ServeNext() {
+    const std::scoped_lock serving_lock(serving_mutex_);
+    uint64_t number = 0;
+    TrackedConnection* connection = nullptr;
     {
       const std::scoped_lock lock(mutex_);
-      TrackedConnection* const connection = table_->Find(arrived.number);
-      if (connection == nullptr) return;  // preempted meanwhile
-      if (!hands_over_) return End(arrived.number);
-      epoll_event event = {};
-      event.events = EPOLLET | EPOLLRDHUP;  // only hang-ups are reported from now on
-      event.data.u64 = arrived.number;
-      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection->duplicate.get(), &event);
+      number = table_->NextArrival();
+      if (number == 0) return false;
+      connection = table_->Find(number);
+    }
+    // Without the lock: only this thread ends or changes a connection that gRPC does not have.
+    const bool begins = connection->stage == Stage::kSilent && bounds_.makes_handshakes;
+    if (begins && !connection->is_self_check) {
+      connection->handshake = options_.begin_handshake(connection->arriving.get());
+    }
+    HandshakeFailure failure;
+    const HandshakeProgress progress =
+        connection->handshake == nullptr ? HandshakeProgress::kDone
+                                         : ContinueHandshake(connection->handshake.get(), &failure);
+    if (progress == HandshakeProgress::kFailed && options_.on_handshake_failed) {
+      options_.on_handshake_failed(connection->peer.address, failure);
+    }
+    FileDescriptor socket;
+    TlsSession handshake;
+    const bool is_self_check = connection->is_self_check;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (progress == HandshakeProgress::kWaits) {
+        connection->stage = Stage::kHandshake;
+        // A client that sends a byte at a time is not given time for each.
+        if (++connection->steps <= kMaxFlights) connection->turn_ms = CoarseNowMs();
+        return true;
+      }
+      const bool is_stopped = sockets_.sockets().empty();
+      if (progress == HandshakeProgress::kFailed || is_stopped) {
+        End(number);
+        return true;
+      }
+      // Only hang-ups are reported from now on.
+      Watch(connection->duplicate.get(), EPOLLET | EPOLLRDHUP, number, EPOLL_CTL_MOD);
       connection->stage = Stage::kServed;
       if (bounds_.makes_handshakes) connection->turn_ms = CoarseNowMs();
-      connection->is_taken = false;
       --arriving_;
+      socket = std::move(connection->arriving);
+      handshake = std::move(connection->handshake);
     }
-    hand_over_(std::move(arrived.socket), std::move(arrived.handshake), arrived.is_self_check);
+    hand_over_(std::move(socket), std::move(handshake), is_self_check);
+    return true;
   }
 
   // Ends connections that are past the limit of handshakes, and resumes those that are paused and
@@ -520,10 +519,10 @@ class Listener::Impl {
         Close(room.preempted, CloseReason::kPreempted);
         return Place::kGiven;
       case Room::kFull:
-        closes_.Add(CloseReason::kFull, peer.address, table_->size());
+        Count(CloseReason::kFull, peer.address);
         return Place::kRefused;
       case Room::kAddressFull:
-        closes_.Add(CloseReason::kAddressFull, peer.address, table_->size());
+        Count(CloseReason::kAddressFull, peer.address);
         return Place::kRefused;
       default:
         return Place::kGiven;
@@ -548,34 +547,42 @@ class Listener::Impl {
   void End(uint64_t number) {
     const TrackedConnection* const connection = table_->Find(number);
     if (connection == nullptr) return;
-    const Http2Violation violation = guard_->View(connection->descriptor).violation;
-    CloseReason reason = CloseReasonOf(violation);
+    CloseReason reason = guard_->View(connection->descriptor).violation;
     if (reason == CloseReason::kEnded && stopped_) reason = CloseReason::kStopped;
-    if (!connection->is_self_check) closes_.Add(reason, connection->peer.address, table_->size());
+    if (!connection->is_self_check) Count(reason, connection->peer.address);
     Forget(number);
   }
 
   void Close(uint64_t number, CloseReason reason) {
     TrackedConnection& connection = *table_->Find(number);
-    closes_.Add(reason, connection.peer.address, table_->size());
+    Count(reason, connection.peer.address);
     if (reason != CloseReason::kPreempted || !Park(connection)) {
       shutdown(connection.duplicate.get(), SHUT_RDWR);
     }
     Forget(number);
   }
 
-  // False where gRPC, or the thread that hands over, has the connection.
-  bool Park(TrackedConnection& connection) {
-    if (connection.stage == Stage::kServed || connection.is_taken || !parked_.has_places()) {
-      return false;
+  // Counts the end of a connection of `address`, and logs it where nobody wanted it.
+  void Count(CloseReason reason, const std::string& address) {
+    ++closed_[static_cast<size_t>(reason)];
+    int64_t left_out = 0;
+    if (reason == CloseReason::kEnded || reason == CloseReason::kStopped ||
+        !log_limit_.Pass(left_out)) {
+      return;
     }
+    spdlog::warn("event=connection_closed reason={} address={} connections={} left_out={}",
+                 kCloseReasonNames[static_cast<size_t>(reason)], LogValue(address), table_->size(),
+                 left_out);
+  }
+
+  // False where gRPC has the connection.
+  bool Park(TrackedConnection& connection) {
+    if (connection.stage == Stage::kServed || !parked_.has_places()) return false;
     const int descriptor = connection.duplicate.get();
     // What has arrived is dropped: a further byte is to be noticed.
     recv(descriptor, nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
-    epoll_event event = {};
-    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
-    event.data.u64 = kParked + parked_.Add(std::move(connection.duplicate), CoarseNowMs());
-    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
+    const uint64_t number = parked_.Add(std::move(connection.duplicate), CoarseNowMs());
+    Watch(descriptor, EPOLLIN | EPOLLRDHUP | EPOLLET, kParked + number, EPOLL_CTL_MOD);
     has_parked_ = true;
     return true;
   }
@@ -583,15 +590,14 @@ class Listener::Impl {
   void Forget(uint64_t number) {
     // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
     // number.
-    TrackedConnection& connection = *table_->Find(number);
+    const TrackedConnection& connection = *table_->Find(number);
     guard_->Close(connection.descriptor);
     if (connection.stage != Stage::kServed) --arriving_;
-    if (connection.handshake != nullptr) handshakes_->Discard(std::move(connection.handshake));
     table_->Remove(number);
   }
 
   const ListenerOptions options_;
-  SelfCheckSockets self_checks_;
+  SocketAddress own_address_;  // of the server, as it reaches itself
   int port_ = 0;
   FileDescriptor epoll_;
   FileDescriptor wake_;
@@ -600,10 +606,9 @@ class Listener::Impl {
 
   std::unique_ptr<ConnectionGuard> guard_;
 
-  std::mutex accept_mutex_;     // taken before mutex_
-  ListenSockets sockets_;       // under accept_mutex_ once the thread runs
-  std::mutex hand_over_mutex_;  // taken before mutex_
-  bool hands_over_ = true;      // under hand_over_mutex_
+  // Held by the thread while it accepts, makes handshakes and hands over. Taken before mutex_.
+  std::mutex serving_mutex_;
+  ListenSockets sockets_;  // under serving_mutex_ once the thread runs
   // The thread uses these: a descriptor to give up when there is none left, and the connection that
   // waits for a place, while nothing is accepted.
   FileDescriptor spare_;
@@ -611,20 +616,24 @@ class Listener::Impl {
     FileDescriptor socket;
     SocketAddress peer;
   } waiting_;
-  bool is_behind_ = false;  // IsBehind() was true, and nothing is accepted
-  int queued_ = 0;          // connections that waited to be accepted a moment ago
+  bool is_behind_ = false;   // IsBehind() was true, and nothing is accepted
+  bool has_parked_ = false;  // at the last look, or since
+  int queued_ = 0;           // connections that waited to be accepted a moment ago
+  int arriving_ = 0;         // connections that gRPC has not got yet
   int64_t next_look_ms_ = 0;
 
   mutable std::mutex mutex_;  // guards everything below
   std::unique_ptr<ConnectionTable> table_;
   ParkedConnections parked_;
-  std::atomic<bool> has_parked_{false};
-  std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
-  CloseCount closes_;
+  struct {
+    std::string endpoint;  // of the connection to the server itself that is not accepted yet
+    std::shared_ptr<std::atomic<bool>> is_refused;
+  } self_check_;
+  std::array<int64_t, kCloseReasonNames.size()> closed_ = {};
+  RateLimit log_limit_{kLogLinesPerSecond};
   bool stopped_ = false;
 
   std::thread thread_;
-  std::unique_ptr<HandshakeThread> handshakes_;  // null where gRPC gets connections without
 };
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenerOptions& options) {

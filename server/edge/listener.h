@@ -8,6 +8,7 @@
 #define ORBSERVE_SERVER_EDGE_LISTENER_H_
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,8 +16,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/edge/close_count.h"
-#include "server/edge/self_check_sockets.h"
+#include "server/edge/close_reason.h"
 #include "server/edge/tls_handshake.h"
 #include "server/process/file_descriptor.h"
 
@@ -55,6 +55,13 @@ struct ListenerOptions {
   std::chrono::milliseconds user_timeout{10'000};
 };
 
+// A connection of the server to itself.
+struct SelfCheckConnection {
+  FileDescriptor socket;
+  // The listener has closed it: a new client that proves who it is would find no place.
+  std::shared_ptr<const std::atomic<bool>> is_refused;
+};
+
 struct ListenerUse {
   int connections = 0;
   int max_connections = 0;
@@ -62,8 +69,8 @@ struct ListenerUse {
   std::array<int64_t, kCloseReasonNames.size()> closed = {};
 };
 
-// Thread-safe. One thread of its own accepts, hands over, and notices the ends of connections. With
-// TLS another one makes handshakes and hands over (handshake_thread.h).
+// Thread-safe. One thread of its own accepts, makes TLS handshakes, hands over, and notices the
+// ends of connections.
 class Listener {
  public:
   // Takes a connection that does not block. `handshake`: is complete; null where there was none.
@@ -92,7 +99,8 @@ class Listener {
   void Prove(const std::string& endpoint, const std::string& owner);
 
   // A connection to the listener itself, by the same way as that of any client. It takes no place,
-  // but is closed if a new client that proves who it is would find none. UNAVAILABLE: the reason.
+  // but is closed if a new client that proves who it is would find none. One at a time: an earlier
+  // one that is not accepted yet is taken for a client's. UNAVAILABLE: the reason.
   absl::StatusOr<SelfCheckConnection> ConnectSelfCheck();
 
   int port() const;  // 0 for a Unix socket

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -119,37 +118,6 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
 // The sink of the log's own thread; null where callers write. Set once, at the start.
 StderrSink* thread_sink = nullptr;
 
-// Lets `burst` events pass in each second and counts the rest.
-class RateLimit {
- public:
-  explicit RateLimit(int burst) : burst_(burst) {}
-
-  // True if this event passes; `left_out` then says how many before it did not.
-  bool Pass(int64_t& left_out) {
-    const auto now = std::chrono::steady_clock::now();
-    const std::scoped_lock lock(mutex_);
-    if (now - second_ >= std::chrono::seconds(1)) {
-      second_ = now;
-      passed_ = 0;
-    }
-    if (passed_ >= burst_) {
-      ++left_out_;
-      return false;
-    }
-    ++passed_;
-    left_out = left_out_;
-    left_out_ = 0;
-    return true;
-  }
-
- private:
-  const int burst_;
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point second_{};
-  int passed_ = 0;
-  int64_t left_out_ = 0;
-};
-
 #if GOOGLE_PROTOBUF_VERSION < 4022000
 // Logs the messages that protobuf would write to standard error by itself. They say what is wrong
 // with a client's message, which its call is told, or with ours.
@@ -192,6 +160,22 @@ absl::Status SetUpLog(const LogOptions& options) {
   google::protobuf::SetLogHandler(&LogOfProtobuf);
 #endif
   return absl::OkStatus();
+}
+
+bool RateLimit::Pass(int64_t& left_out) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::scoped_lock lock(mutex_);
+  if (now - second_ >= std::chrono::seconds(1)) {
+    second_ = now;
+    passed_ = 0;
+  }
+  if (passed_ >= burst_) {
+    ++left_out_;
+    return false;
+  }
+  ++passed_;
+  left_out = std::exchange(left_out_, 0);
+  return true;
 }
 
 bool FlushLog(std::chrono::milliseconds most) {

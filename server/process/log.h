@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -50,6 +51,21 @@ bool FlushLog(std::chrono::milliseconds most);
 
 // Lines lost since the start because standard error was not read, or could not be written.
 int64_t LostLogLines();
+
+// Lets `burst` lines of a kind pass in each second and counts the rest. Thread-safe.
+class RateLimit {
+ public:
+  explicit RateLimit(int burst) : burst_(burst) {}
+  // True if this line passes; `left_out` then says how many before it did not.
+  bool Pass(int64_t& left_out);
+
+ private:
+  const int burst_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point second_{};
+  int passed_ = 0;
+  int64_t left_out_ = 0;
+};
 
 // A call or frame that failed. Faults of ours are errors, the rest of the table is told at level
 // debug, because metrics count it. At most a few lines a second; how many were left out is said in

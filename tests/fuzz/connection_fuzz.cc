@@ -47,11 +47,11 @@ void FuzzFrames(Bytes bytes) {
     bytes.remove_prefix(std::min(bytes.size(), 1 + next.size()));
     if (head % 2 == 0) {
       received += static_cast<int64_t>(next.size());
-      const Http2Violation violation = whole.Received(Data(next), next.size(), now_ms);
-      Http2Violation last = Http2Violation::kNone;
+      const CloseReason violation = whole.Received(Data(next), next.size(), now_ms);
+      CloseReason last = CloseReason::kEnded;
       for (const char& byte : next) last = divided.Received(Data(Bytes(&byte, 1)), 1, now_ms);
       Require(next.empty() || violation == last, "the bound does not depend on the pieces");
-      if (violation != Http2Violation::kNone) return;
+      if (violation != CloseReason::kEnded) return;
     } else {
       whole.Sent(Data(next), next.size());
       for (const char& byte : next) divided.Sent(Data(Bytes(&byte, 1)), 1);

@@ -33,7 +33,7 @@ void CloseUnfinished(const ConnectionTable& table, int64_t max_bytes) {
       }
     }
     if (largest == nullptr) return;  // another server of this process holds them
-    GuardTable::Get().Close(largest->descriptor, Http2Violation::kUnfinished);
+    GuardTable::Get().Close(largest->descriptor, CloseReason::kUnfinished);
     shutdown(largest->duplicate.get(), SHUT_RDWR);
   }
 }
@@ -59,7 +59,7 @@ void CloseUnproven(const ConnectionTable& table, int64_t max_calls) {
       }
     }
     if (largest == nullptr) return;  // another server of this process has them
-    GuardTable::Get().Close(largest->descriptor, Http2Violation::kUnproven);
+    GuardTable::Get().Close(largest->descriptor, CloseReason::kUnproven);
     shutdown(largest->duplicate.get(), SHUT_RDWR);
   }
 }

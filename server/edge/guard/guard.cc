@@ -55,7 +55,7 @@ class ListenerGuard final : public ConnectionGuard {
   void Prove(int descriptor) override { guards_.Prove(descriptor); }
   bool has_paused() const override { return guards_.paused() > 0; }
   void Resume(int descriptor) override { guards_.Resume(descriptor); }
-  void Close(int descriptor) override { guards_.Close(descriptor, Http2Violation::kUnfinished); }
+  void Close(int descriptor) override { guards_.Close(descriptor, CloseReason::kUnfinished); }
 
  private:
   const GuardBounds bounds_;

@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "absl/strings/string_view.h"
+#include "server/edge/close_reason.h"
 #include "server/edge/coarse_clock.h"
-#include "server/edge/guard/http2_violation.h"
 #include "server/edge/tls_handshake.h"
 
 namespace orbserve {
@@ -21,7 +21,7 @@ class ConnectionTable;
 
 // These figures tell a connection's traffic. They are zero where nothing is shown to the guard.
 struct GuardView {
-  Http2Violation violation = Http2Violation::kNone;
+  CloseReason violation = CloseReason::kEnded;
   int64_t calls = 0;             // that have begun
   bool is_answered = false;      // one of them, in part at least
   int64_t last_call_ms = 0;      // CoarseNowMs()

@@ -68,7 +68,7 @@ bool GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
     slot.guard = Http2Guard(&kLimits, slot.budget, max_calls, now_ms);
   }
   slot.tls.store(nullptr, std::memory_order_relaxed);
-  slot.violation.store(Http2Violation::kNone, std::memory_order_relaxed);
+  slot.violation.store(CloseReason::kEnded, std::memory_order_relaxed);
   SetHeld(slot, 0, 0);
   slot.is_proven.store(false, std::memory_order_relaxed);
   if (slot.is_paused.exchange(false)) --paused_;
@@ -82,7 +82,7 @@ bool GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
 void GuardTable::Disarm(int descriptor) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr) return;
-  Close(descriptor, Http2Violation::kNone);  // it holds nothing any more
+  Close(descriptor, CloseReason::kEnded);  // it holds nothing any more
   slot->state.store(State::kFree);
   const std::scoped_lock lock(slot->mutex);
   slot->epoll = -1;  // the next socket of this number is not to be told of this one's turn
@@ -134,8 +134,7 @@ size_t GuardTable::MayRead(int descriptor) {
 
 bool GuardTable::IsOverShare(const Slot& slot) const {
   const int64_t calls = slot.unproven_calls.load();
-  if (calls < kFewCalls || slot.is_proven.load() ||
-      slot.violation.load() != Http2Violation::kNone) {
+  if (calls < kFewCalls || slot.is_proven.load() || slot.violation.load() != CloseReason::kEnded) {
     return false;
   }
   // The end of a message may prove the client.
@@ -220,7 +219,7 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
     slot->turn.Add(bytes, static_cast<int64_t>(bytes) * kTlsNsPerByte);
     return true;
   }
-  Http2Violation violation = Http2Violation::kNone;
+  CloseReason violation = CloseReason::kEnded;
   {
     const std::scoped_lock lock(slot->mutex);
     const int64_t cost_before_ns = slot->guard.cost_ns();
@@ -237,8 +236,8 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
   return Judge(*slot, violation);
 }
 
-bool GuardTable::Judge(Slot& slot, Http2Violation violation) {
-  if (violation != Http2Violation::kNone) {
+bool GuardTable::Judge(Slot& slot, CloseReason violation) {
+  if (violation != CloseReason::kEnded) {
     slot.violation.store(violation, std::memory_order_release);
     return false;
   }
@@ -246,7 +245,7 @@ bool GuardTable::Judge(Slot& slot, Http2Violation violation) {
       unproven_calls() > max_unproven_calls_.load(std::memory_order_relaxed)) {
     Notify(event_.load(std::memory_order_relaxed));
   }
-  return slot.violation.load(std::memory_order_acquire) == Http2Violation::kNone;
+  return slot.violation.load(std::memory_order_acquire) == CloseReason::kEnded;
 }
 
 void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes) {
@@ -264,7 +263,7 @@ void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t 
   ResumeWithinShare(*slot);
 }
 
-void GuardTable::Close(int descriptor, Http2Violation violation) {
+void GuardTable::Close(int descriptor, CloseReason violation) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr) return;
   {
@@ -290,7 +289,7 @@ void GuardTable::Publish(Slot& slot, const Http2Guard& guard) {
 
 void GuardTable::SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_calls) {
   // A connection that is closed holds nothing, whatever is still read from it.
-  const bool is_closed = slot.violation.load(std::memory_order_relaxed) != Http2Violation::kNone;
+  const bool is_closed = slot.violation.load(std::memory_order_relaxed) != CloseReason::kEnded;
   const int64_t bytes = is_closed ? 0 : unfinished_bytes;
   const int64_t calls = is_closed || slot.is_proven.load() ? 0 : open_calls;
   unfinished_bytes_.fetch_add(

@@ -58,7 +58,7 @@ class GuardTable {
   void Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes);
   // The connection is closed for `violation`, or has ended: it breaks a bound from now on, and its
   // unfinished messages no longer count.
-  void Close(int descriptor, Http2Violation violation);
+  void Close(int descriptor, CloseReason violation);
   // From now on the eventfd `event` is written to when the unfinished messages of all connections
   // hold more than `max_bytes` or unproven connections have more than `max_unproven_calls` open
   // calls, and again after each further read, when BeginTurns() has to be called, and when a first
@@ -83,7 +83,7 @@ class GuardTable {
   enum class State : uint8_t { kFree, kTls, kPlain };
   struct Slot {
     std::atomic<State> state{State::kFree};
-    std::atomic<Http2Violation> violation{Http2Violation::kNone};
+    std::atomic<CloseReason> violation{CloseReason::kEnded};
     std::atomic<int64_t> unfinished_bytes{0};
     std::atomic<int64_t> unproven_calls{0};
     std::atomic<bool> is_proven{false};
@@ -107,7 +107,7 @@ class GuardTable {
 
   constexpr GuardTable() = default;
   // Records the bound that a connection broke. False when it broke one, now or before.
-  bool Judge(Slot& slot, Http2Violation violation);
+  bool Judge(Slot& slot, CloseReason violation);
   // False where nobody would begin the next one.
   bool EndTurn(Slot& slot);
   // True for an unproven connection that has used up its share of the calls.

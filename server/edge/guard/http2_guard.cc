@@ -121,8 +121,8 @@ void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
   });
 }
 
-Http2Violation Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
-  while (size > 0 && violation_ == Http2Violation::kNone) {
+CloseReason Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
+  while (size > 0 && violation_ == CloseReason::kEnded) {
     if (preface_left_ > 0) {
       const auto count = static_cast<uint8_t>(std::min<size_t>(preface_left_, size));
       preface_left_ = static_cast<uint8_t>(preface_left_ - count);
@@ -133,7 +133,7 @@ Http2Violation Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t n
     if (payload_left_ > 0) {
       const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
       if (data_stream_ != 0 && !AddToMessage(bytes, count)) {
-        violation_ = Http2Violation::kMalformed;
+        violation_ = CloseReason::kMalformed;
         break;
       }
       payload_left_ -= count;
@@ -154,7 +154,7 @@ Http2Violation Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t n
   return violation_;
 }
 
-Http2Violation Http2Guard::OnFrame(int64_t now_ms) {
+CloseReason Http2Guard::OnFrame(int64_t now_ms) {
   const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
   const uint8_t type = header_[3];
   const uint8_t flags = header_[4];
@@ -173,8 +173,7 @@ Http2Violation Http2Guard::OnFrame(int64_t now_ms) {
   const bool is_call = type == kHeaders && stream > last_stream_ && stream % 2 == 1;
   if (type == kHeaders || (type == kData && length > 0)) last_call_ms_ = now_ms;
   if (is_call) {
-    if (const Http2Violation violation = OnCall(stream, now_ms);
-        violation != Http2Violation::kNone) {
+    if (const CloseReason violation = OnCall(stream, now_ms); violation != CloseReason::kEnded) {
       return violation;
     }
     calls_by_stream_[stream].is_sent = ends_stream;
@@ -185,49 +184,49 @@ Http2Violation Http2Guard::OnFrame(int64_t now_ms) {
     if (type == kData) {
       Earn(frames_left_, int64_t{length} * kWhole / limits_->bytes_per_frame, limits_->frame_burst);
     }
-    if (!Take(frames_left_, now_ms)) return Http2Violation::kFrames;
+    if (!Take(frames_left_, now_ms)) return CloseReason::kFrames;
   }
   switch (type) {
     case kHeaders:
       if (!is_call && ends_stream) EndRequest(stream);
       return OnHeaders(length, flags);
     case kData:
-      if ((flags & kPadded) != 0) return Http2Violation::kMalformed;  // gRPC refuses it too
+      if ((flags & kPadded) != 0) return CloseReason::kMalformed;  // gRPC refuses it too
       if (length > 0) {
         data_stream_ = stream;
         is_last_data_ = ends_stream;
       } else if (ends_stream) {
         EndRequest(stream);
       }
-      return Http2Violation::kNone;
+      return CloseReason::kEnded;
     case kResetStream:
       EndCall(stream);
-      return TakeReset(now_ms) ? Http2Violation::kNone : Http2Violation::kResets;
+      return TakeReset(now_ms) ? CloseReason::kEnded : CloseReason::kResets;
     case kPing:
     case kSettings:
       if ((flags & kAcknowledge) != 0) {
         if (type == kSettings) acknowledged_ = true;
-        return Http2Violation::kNone;
+        return CloseReason::kEnded;
       }
-      return Take(pings_left_, now_ms) ? Http2Violation::kNone : Http2Violation::kPings;
+      return Take(pings_left_, now_ms) ? CloseReason::kEnded : CloseReason::kPings;
     default:
-      return Http2Violation::kNone;
+      return CloseReason::kEnded;
   }
 }
 
-Http2Violation Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
+CloseReason Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
   const Http2Answers& answers = sent_.answers();
   last_stream_ = stream;
   ++calls_;
   if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
-    return Http2Violation::kUnacknowledged;
+    return CloseReason::kUnacknowledged;
   }
   const int64_t cancellations = answers.cancelled_calls + early_answers_;
   for (; cancellations_seen_ < cancellations; ++cancellations_seen_) {
     cost_ns_ += kCancellationNs;
-    if (!TakeReset(now_ms)) return Http2Violation::kResets;
+    if (!TakeReset(now_ms)) return CloseReason::kResets;
   }
-  return open_calls() >= max_open_calls_ ? Http2Violation::kResets : Http2Violation::kNone;
+  return open_calls() >= max_open_calls_ ? CloseReason::kResets : CloseReason::kEnded;
 }
 
 bool Http2Guard::AddToMessage(const uint8_t* bytes, size_t size) {
@@ -270,26 +269,26 @@ void Http2Guard::EndCall(uint32_t stream) {
   calls_by_stream_.erase(stream);
 }
 
-Http2Violation Http2Guard::OnHeaders(uint32_t length, uint8_t flags) {
+CloseReason Http2Guard::OnHeaders(uint32_t length, uint8_t flags) {
   in_block_ = (flags & kEndHeaders) == 0;
   block_bytes_ = 0;
   continuations_ = 0;
   return AddToBlock(length);
 }
 
-Http2Violation Http2Guard::AddToBlock(uint32_t length) {
+CloseReason Http2Guard::AddToBlock(uint32_t length) {
   block_bytes_ += length;  // a frame has 24 bits of length, and the bound is far from overflow
   if (block_bytes_ > limits_->max_header_block_bytes ||
       continuations_ > limits_->max_continuations) {
-    return Http2Violation::kHeaderBlock;
+    return CloseReason::kHeaderBlock;
   }
   if (!acknowledged_) {
     unacknowledged_bytes_ += length;
     if (unacknowledged_bytes_ > limits_->max_header_bytes_unacknowledged) {
-      return Http2Violation::kUnacknowledged;
+      return CloseReason::kUnacknowledged;
     }
   }
-  return Http2Violation::kNone;
+  return CloseReason::kEnded;
 }
 
 void Http2Guard::Refill(int64_t now_ms) {

@@ -16,7 +16,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "server/edge/guard/http2_violation.h"
+#include "server/edge/close_reason.h"
 
 namespace orbserve {
 
@@ -109,7 +109,7 @@ class Http2Guard {
              int64_t now_ms);
 
   // Once a bound is broken, it stays so.
-  Http2Violation Received(const uint8_t* bytes, size_t size, int64_t now_ms);
+  CloseReason Received(const uint8_t* bytes, size_t size, int64_t now_ms);
   void Sent(const uint8_t* bytes, size_t size);
 
   int64_t calls() const { return calls_; }
@@ -137,10 +137,10 @@ class Http2Guard {
 
   // Refills by the time that has passed.
   void Refill(int64_t now_ms);
-  Http2Violation OnFrame(int64_t now_ms);
-  Http2Violation OnHeaders(uint32_t length, uint8_t flags);
-  Http2Violation OnCall(uint32_t stream, int64_t now_ms);
-  Http2Violation AddToBlock(uint32_t length);
+  CloseReason OnFrame(int64_t now_ms);
+  CloseReason OnHeaders(uint32_t length, uint8_t flags);
+  CloseReason OnCall(uint32_t stream, int64_t now_ms);
+  CloseReason AddToBlock(uint32_t length);
   // Bytes of a DATA frame; false when they cannot be of gRPC.
   bool AddToMessage(const uint8_t* bytes, size_t size);
   // The client has ended its part of a call.
@@ -152,7 +152,7 @@ class Http2Guard {
 
   const Http2GuardLimits* limits_ = nullptr;
   ResetBudget* budget_ = nullptr;
-  Http2Violation violation_ = Http2Violation::kNone;
+  CloseReason violation_ = CloseReason::kEnded;
   uint8_t preface_left_ = 24;  // bytes of the preface, which gRPC checks
   uint8_t header_size_ = 0;    // bytes in header_
   uint8_t header_[kFrameHeaderBytes] = {};

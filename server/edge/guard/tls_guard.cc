@@ -34,8 +34,8 @@ bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
   }
   const std::scoped_lock lock(mutex_);
   const int64_t cost_before_ns = guard_.cost_ns();
-  const Http2Violation violation = guard_.Received(bytes, size, now_ms);
-  if (!HasSlot()) return violation == Http2Violation::kNone;
+  const CloseReason violation = guard_.Received(bytes, size, now_ms);
+  if (!HasSlot()) return violation == CloseReason::kEnded;
   slot_->turn.Add(size, guard_.cost_ns() - cost_before_ns);
   GuardTable::Get().Publish(*slot_, guard_);
   return GuardTable::Get().Judge(*slot_, violation);

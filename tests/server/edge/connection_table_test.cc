@@ -213,7 +213,7 @@ TEST_F(ConnectionTableTest, AHandshakeIsNotPreemptedWhileTheServerOwesAStep) {
     table_->Find(number)->stage = TrackedConnection::Stage::kHandshake;
   }
   table_->SetArrived(1);
-  table_->Find(2)->is_taken = true;
+  table_->SetArrived(2);
   table_->Find(3)->turn_ms = kNow - 10;  // has just been answered
   EXPECT_EQ(RoomFor("n.2").preempted, 4u);
   table_->Remove(4);

@@ -148,7 +148,7 @@ TEST_F(GuardTableTest, APausedConnectionIsReadWhenItIsProvenAnsweredOrClosed) {
         table_.Sent(own_.get(), &piece, 1, end.size());
         break;
       default:
-        table_.Close(own_.get(), Http2Violation::kUnproven);
+        table_.Close(own_.get(), CloseReason::kUnproven);
     }
     EXPECT_TRUE(IsReady());
     EXPECT_GT(table_.MayRead(own_.get()), 0u);

@@ -45,19 +45,19 @@ class Http2GuardTest : public ::testing::Test {
     Send(Frame(kSettings, 0, 0, 6));
   }
 
-  Http2Violation Send(const std::string& bytes) {
+  CloseReason Send(const std::string& bytes) {
     return guard_.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms_);
   }
-  Http2Violation Acknowledge() { return Send(Frame(kSettings, kAcknowledge, 0, 0)); }
+  CloseReason Acknowledge() { return Send(Frame(kSettings, kAcknowledge, 0, 0)); }
   // The frames of one call with a message of `bytes`.
-  Http2Violation Call(uint32_t bytes) {
+  CloseReason Call(uint32_t bytes) {
     constexpr size_t kMaxInFrame = 16384;
     stream_ += 2;
     Send(Frame(kHeaders, kEndHeaders, stream_, 60));
     const std::string message = Message(bytes);
     for (size_t at = 0;; at += kMaxInFrame) {
       const bool is_last = at + kMaxInFrame >= message.size();
-      const Http2Violation violation =
+      const CloseReason violation =
           Send(DataFrame(is_last ? kEndStream : 0, stream_, message.substr(at, kMaxInFrame)));
       if (is_last) return violation;
     }
@@ -65,7 +65,7 @@ class Http2GuardTest : public ::testing::Test {
   // Sends `frame` until a bound is broken; the number that were sent, `most` at most.
   int CountUntilViolation(const std::string& frame, int most) {
     for (int i = 0; i < most; ++i) {
-      if (Send(frame) != Http2Violation::kNone) return i;
+      if (Send(frame) != CloseReason::kEnded) return i;
     }
     return most;
   }
@@ -93,12 +93,11 @@ class Http2GuardTest : public ::testing::Test {
 TEST_F(Http2GuardTest, CallsOfAnHonestClientPass) {
   Acknowledge();
   for (int i = 0; i < 5000; ++i) {
-    ASSERT_EQ(Call(300'000), Http2Violation::kNone) << i;
+    ASSERT_EQ(Call(300'000), CloseReason::kEnded) << i;
     // A client that updates both windows for each 16 KiB of an answer, and probes the path.
     Answer(30'000);
-    for (int k = 0; k < 4; ++k)
-      ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Violation::kNone);
-    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Violation::kNone);
+    for (int k = 0; k < 4; ++k) ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), CloseReason::kEnded);
+    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), CloseReason::kEnded);
   }
   EXPECT_EQ(guard_.calls(), 5000);
   EXPECT_EQ(guard_.unfinished_bytes(), 0);
@@ -107,10 +106,10 @@ TEST_F(Http2GuardTest, CallsOfAnHonestClientPass) {
 TEST_F(Http2GuardTest, SmallCallsWithoutPausePass) {
   Acknowledge();
   for (int i = 0; i < 100'000; ++i) {
-    ASSERT_EQ(Call(5), Http2Violation::kNone) << i;
+    ASSERT_EQ(Call(5), CloseReason::kEnded) << i;
     Answer(10);
-    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Violation::kNone);
-    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Violation::kNone);
+    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), CloseReason::kEnded);
+    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), CloseReason::kEnded);
   }
 }
 
@@ -126,7 +125,7 @@ TEST_F(Http2GuardTest, PiecesOfAnySizeAreFollowed) {
     for (size_t at = 0; at < all.size(); at += size) {
       const std::string piece = all.substr(at, size);
       ASSERT_EQ(guard.Received(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(), 0),
-                Http2Violation::kNone);
+                CloseReason::kEnded);
     }
     EXPECT_EQ(guard.calls(), 100) << size;
   }
@@ -137,19 +136,19 @@ TEST_F(Http2GuardTest, AHeaderBlockWithoutEndIsBroken) {
   Send(Frame(kHeaders, 0, 1, 1000));
   const int passed = CountUntilViolation(Frame(kContinuation, 0, 1, 16'000), 100);
   EXPECT_EQ(passed, (64 * 1024 - 1000) / 16'000);
-  EXPECT_EQ(Send(""), Http2Violation::kHeaderBlock);
+  EXPECT_EQ(Send(""), CloseReason::kHeaderBlock);
 }
 
 TEST_F(Http2GuardTest, EmptyContinuationsWithoutEndAreBroken) {
   Acknowledge();
   Send(Frame(kHeaders, 0, 1, 10));
   EXPECT_EQ(CountUntilViolation(Frame(kContinuation, 0, 1, 0), 1000), 64);
-  EXPECT_EQ(Send(""), Http2Violation::kHeaderBlock);
+  EXPECT_EQ(Send(""), CloseReason::kHeaderBlock);
 }
 
 TEST_F(Http2GuardTest, AViolationIsSeenBeforeTheBytesOfTheFrame) {
   Acknowledge();
-  EXPECT_EQ(Send(Frame(kHeaders, 0, 1, 1'000'000).substr(0, 9)), Http2Violation::kHeaderBlock);
+  EXPECT_EQ(Send(Frame(kHeaders, 0, 1, 1'000'000).substr(0, 9)), CloseReason::kHeaderBlock);
 }
 
 TEST_F(Http2GuardTest, CallsThatAreCancelledAtOnceAreBroken) {
@@ -158,14 +157,14 @@ TEST_F(Http2GuardTest, CallsThatAreCancelledAtOnceAreBroken) {
   while (calls < 100'000) {
     stream_ += 2;
     if (Send(Frame(kHeaders, kEndHeaders, stream_, 60) + Frame(kReset, 0, stream_, 4)) !=
-        Http2Violation::kNone) {
+        CloseReason::kEnded) {
       break;
     }
     ++calls;
   }
   // Each call earns a quarter of a reset.
   EXPECT_NEAR(calls, 256 * 4 / 3, 2);
-  EXPECT_EQ(Send(""), Http2Violation::kResets);
+  EXPECT_EQ(Send(""), CloseReason::kResets);
 }
 
 TEST_F(Http2GuardTest, AllCallsOfAConnectionMayBeCancelledNowAndThen) {
@@ -173,7 +172,7 @@ TEST_F(Http2GuardTest, AllCallsOfAConnectionMayBeCancelledNowAndThen) {
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 256; ++i) Call(1000);
     for (uint32_t i = 0; i < 256; ++i) {
-      ASSERT_EQ(Send(Frame(kReset, 0, stream_ - 2 * i, 4)), Http2Violation::kNone)
+      ASSERT_EQ(Send(Frame(kReset, 0, stream_ - 2 * i, 4)), CloseReason::kEnded)
           << round << " " << i;
     }
     now_ms_ += 5000;  // 256 calls were cancelled
@@ -194,7 +193,7 @@ TEST_F(Http2GuardTest, ConnectionsOfAnAddressShareABudgetOfResets) {
     for (int resets = 0; resets < 100; ++resets) {
       const auto stream = static_cast<uint32_t>(2 * resets + 1);
       if (send(Frame(kHeaders, kEndHeaders, stream, 60) + Frame(kReset, 0, stream, 4)) !=
-          Http2Violation::kNone) {
+          CloseReason::kEnded) {
         return resets;
       }
     }
@@ -212,14 +211,14 @@ TEST_F(Http2GuardTest, FramesThatCarryNothingAreBroken) {
   for (const uint8_t type : {kData, kPriority, kWindowUpdate, uint8_t{0xbe}}) {
     Http2Guard guard(&limits_, nullptr, 256, 0);
     std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    Http2Violation violation = Http2Violation::kNone;
+    CloseReason violation = CloseReason::kEnded;
     int frames = 0;
-    for (; frames < 100'000 && violation == Http2Violation::kNone; ++frames) {
+    for (; frames < 100'000 && violation == CloseReason::kEnded; ++frames) {
       bytes += Frame(type, 0, 1, type == kData ? 1 : 5);
       violation = guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), 0);
       bytes.clear();
     }
-    EXPECT_EQ(violation, Http2Violation::kFrames) << int{type};
+    EXPECT_EQ(violation, CloseReason::kFrames) << int{type};
     EXPECT_NEAR(frames, 10'000, 100) << int{type};
   }
 }
@@ -227,7 +226,7 @@ TEST_F(Http2GuardTest, FramesThatCarryNothingAreBroken) {
 TEST_F(Http2GuardTest, FramesThatCarryNothingMayComeSlowly) {
   for (int i = 0; i < 100'000; ++i) {
     now_ms_ += 1;
-    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Violation::kNone) << i;
+    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), CloseReason::kEnded) << i;
   }
 }
 
@@ -239,8 +238,8 @@ TEST_F(Http2GuardTest, FramesThatWantAnAnswerAreBrokenWithoutTraffic) {
     const auto send = [&guard](const std::string& some) {
       return guard.Received(reinterpret_cast<const uint8_t*>(some.data()), some.size(), 0);
     };
-    EXPECT_EQ(send(bytes), Http2Violation::kNone) << int{type};
-    EXPECT_EQ(send(Frame(type, 0, 0, 6)), Http2Violation::kPings) << int{type};
+    EXPECT_EQ(send(bytes), CloseReason::kEnded) << int{type};
+    EXPECT_EQ(send(Frame(type, 0, 0, 6)), CloseReason::kPings) << int{type};
   }
 }
 
@@ -251,18 +250,18 @@ TEST_F(Http2GuardTest, AnswersToOurPingsAndSettingsAreNotPings) {
 
 TEST_F(Http2GuardTest, CallsBeforeTheAcknowledgementOfOurSettingsAreBounded) {
   int calls = 0;
-  while (calls < 1000 && Call(10) == Http2Violation::kNone) ++calls;
+  while (calls < 1000 && Call(10) == CloseReason::kEnded) ++calls;
   EXPECT_EQ(calls, 32);
-  EXPECT_EQ(Send(""), Http2Violation::kUnacknowledged);
+  EXPECT_EQ(Send(""), CloseReason::kUnacknowledged);
 }
 
 TEST_F(Http2GuardTest, HeadersBeforeTheAcknowledgementOfOurSettingsAreBounded) {
   for (int i = 0; i < 2; ++i) {
     stream_ += 2;
-    EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), Http2Violation::kNone);
+    EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), CloseReason::kEnded);
   }
   stream_ += 2;
-  EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), Http2Violation::kUnacknowledged);
+  EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), CloseReason::kUnacknowledged);
 }
 
 TEST_F(Http2GuardTest, HeadersThatOpenNoCallCountAsFrames) {
@@ -275,12 +274,12 @@ TEST_F(Http2GuardTest, HeadersThatOpenNoCallCountAsFrames) {
 TEST_F(Http2GuardTest, CallsThatTheServerCancelsAtOnceAreBroken) {
   Acknowledge();
   int calls = 0;
-  while (calls < 100'000 && Call(10) == Http2Violation::kNone) {
+  while (calls < 100'000 && Call(10) == CloseReason::kEnded) {
     Cancel();
     ++calls;
   }
   EXPECT_NEAR(calls, 256 * 4 / 3, 2);
-  EXPECT_EQ(Send(""), Http2Violation::kResets);
+  EXPECT_EQ(Send(""), CloseReason::kResets);
 }
 
 TEST_F(Http2GuardTest, CallsThatAreAnsweredBeforeTheyEndAreBroken) {
@@ -288,13 +287,13 @@ TEST_F(Http2GuardTest, CallsThatAreAnsweredBeforeTheyEndAreBroken) {
   // Its deadline has passed when it comes.
   const auto expired_call = [this] {
     stream_ += 2;
-    const Http2Violation violation = Send(Frame(kHeaders, kEndHeaders, stream_, 60));
+    const CloseReason violation = Send(Frame(kHeaders, kEndHeaders, stream_, 60));
     SendBack(Frame(kHeaders, kEndHeaders | kEndStream, stream_, 20) + Frame(kReset, 0, stream_, 4));
     return violation;
   };
   int calls = 0;
-  while (calls < 100'000 && expired_call() == Http2Violation::kNone) ++calls;
-  EXPECT_EQ(Send(""), Http2Violation::kResets);
+  while (calls < 100'000 && expired_call() == CloseReason::kEnded) ++calls;
+  EXPECT_EQ(Send(""), CloseReason::kResets);
   // The burst, and one for each four calls.
   EXPECT_NEAR(calls, 256 * 4 / 3, 8);
 }
@@ -302,26 +301,26 @@ TEST_F(Http2GuardTest, CallsThatAreAnsweredBeforeTheyEndAreBroken) {
 TEST_F(Http2GuardTest, CallsThatAreForgottenWithoutAnAnswerAreBroken) {
   Acknowledge();
   int calls = 0;
-  while (calls < 100'000 && Call(10) == Http2Violation::kNone) ++calls;
+  while (calls < 100'000 && Call(10) == CloseReason::kEnded) ++calls;
   EXPECT_EQ(calls, 256 + 64);
 }
 
 TEST_F(Http2GuardTest, MessagesThatCannotBeOfGrpcAreBroken) {
   Acknowledge();
   Send(Frame(kHeaders, kEndHeaders, 1, 60));
-  EXPECT_EQ(Send(DataFrame(0, 1, Message(100))), Http2Violation::kNone);
+  EXPECT_EQ(Send(DataFrame(0, 1, Message(100))), CloseReason::kEnded);
   std::string compressed = Message(10);
   compressed[0] = '\1';
-  EXPECT_EQ(Send(DataFrame(0, 1, compressed)), Http2Violation::kNone);
+  EXPECT_EQ(Send(DataFrame(0, 1, compressed)), CloseReason::kEnded);
   std::string broken = Message(10);
   broken[0] = '\2';
-  EXPECT_EQ(Send(DataFrame(0, 1, broken)), Http2Violation::kMalformed);
+  EXPECT_EQ(Send(DataFrame(0, 1, broken)), CloseReason::kMalformed);
 }
 
 TEST_F(Http2GuardTest, PaddedDataIsRefusedAsGrpcDoes) {
   Acknowledge();
   Send(Frame(kHeaders, kEndHeaders, 1, 60));
-  EXPECT_EQ(Send(Frame(kData, 8, 1, 10)), Http2Violation::kMalformed);
+  EXPECT_EQ(Send(Frame(kData, 8, 1, 10)), CloseReason::kMalformed);
 }
 
 TEST_F(Http2GuardTest, BytesOfUnfinishedMessagesAreKnown) {
@@ -338,7 +337,7 @@ TEST_F(Http2GuardTest, BytesOfUnfinishedMessagesAreKnown) {
   // The first message ends, and the next begins in the same frame.
   EXPECT_EQ(Send(DataFrame(
                 0, 1, message.substr(50'000) + Message(10) + Message(0) + message.substr(0, 105))),
-            Http2Violation::kNone);
+            CloseReason::kEnded);
   EXPECT_EQ(guard_.unfinished_bytes(), 50'000 - 5 + 100);
   Send(Frame(kReset, 0, 3, 4));
   EXPECT_EQ(guard_.unfinished_bytes(), 100);
@@ -374,7 +373,7 @@ TEST_F(Http2GuardTest, WhatComesAfterTheServersAnswerIsNotLookedAt) {
   EXPECT_EQ(guard_.unfinished_bytes(), 20'000 - 5);
   Answer(0);
   EXPECT_EQ(guard_.unfinished_bytes(), 0);
-  EXPECT_EQ(Send(DataFrame(0, stream_, message.substr(20'000, 10'000))), Http2Violation::kNone);
+  EXPECT_EQ(Send(DataFrame(0, stream_, message.substr(20'000, 10'000))), CloseReason::kEnded);
   EXPECT_EQ(guard_.unfinished_bytes(), 0);
 }
 
