@@ -207,17 +207,17 @@ ListenerOptions ListenerOptionsOf(const server::Config& config, const DerivedLim
   options.is_plain = config.tls().cert_file().empty();
   options.max_connections = static_cast<int>(config.limits().max_connections());
   options.max_connections_per_address = derived.connections_per_address;
-  options.max_calls_per_connection = derived.calls_per_connection;
+  options.guard.max_calls_per_connection = derived.calls_per_connection;
   // gRPC ends calls of anybody when its own buffers are full. Two of the largest messages fit,
   // where gRPC has room for them.
   const int64_t buffer_bytes = derived.receive_buffer_bytes;
   const int64_t message_bytes = derived.message_bytes;
-  options.max_unfinished_bytes =
+  options.guard.max_unfinished_bytes =
       std::max(buffer_bytes / 2, std::min(2 * message_bytes, buffer_bytes / 4 * 3));
   options.has_credentials = !config.tls().client_ca_file().empty() || !config.token_file().empty();
   // A small part of the buffers, and enough for two connections that make all the calls they may.
-  options.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kGrpcBytesPerCall,
-                                        2 * int64_t{options.max_calls_per_connection});
+  options.guard.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kGrpcBytesPerCall,
+                                              2 * int64_t{options.guard.max_calls_per_connection});
   options.user_timeout = derived.keepalive_timeout;
   if (!config.http_listen().empty()) {
     options.reserved_descriptors = HttpEndpointOptionsOf(config).max_connections;

@@ -404,7 +404,7 @@ class Server::Impl {
     listener_->Start([this](FileDescriptor connection, TlsSession handshake, bool is_self_check) {
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
       parameters.fd = connection.Release();
-      const TlsAdoption adoption(std::move(handshake));
+      const TlsAdoption adoption(parameters.fd, std::move(handshake));
       (is_self_check ? self_check_acceptor_ : acceptor_)->HandleNewConnection(&parameters);
     });
     self_check_calls_ = std::make_unique<SelfCheckCalls>();

@@ -29,7 +29,6 @@
 #include "server/edge/connection_table.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/first_bytes.h"
-#include "server/edge/guard/guard.h"
 #include "server/edge/listen_sockets.h"
 #include "server/edge/parked_connections.h"
 #include "server/process/log.h"
@@ -108,11 +107,7 @@ class Listener::Impl {
     epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
     wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    const GuardBounds bounds = {
-        .max_calls_per_connection = static_cast<uint32_t>(options_.max_calls_per_connection),
-        .max_unproven_calls = options_.max_unproven_calls,
-        .max_unfinished_bytes = options_.max_unfinished_bytes};
-    guard_ = ConnectionGuard::Make(bounds, epoll_.get(), kGuard);
+    guard_ = ConnectionGuard::Make(options_.guard, epoll_.get(), kGuard);
     if (!epoll_ || !wake_ || !spare_ || guard_ == nullptr || !Watch(wake_.get(), EPOLLIN, kWake)) {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
@@ -174,12 +169,12 @@ class Listener::Impl {
       if (connection.stage != Stage::kServed) continue;  // of a later client of this endpoint
       const ConnectionTable::Decision room =
           table_->RoomForProven(connection.peer, owner, CoarseNowMs());
-      if (room.room == ConnectionTable::Room::kFull) {
+      if (room.room == Room::kFull) {
         Close(number, CloseReason::kFull);
         continue;
       }
       guard_->Prove(connection.descriptor);
-      if (room.room == ConnectionTable::Room::kPreempt) {
+      if (room.room == Room::kPreempt) {
         Close(room.preempted, CloseReason::kPreempted);
       }
       table_->Prove(number, owner);
@@ -232,6 +227,7 @@ class Listener::Impl {
 
  private:
   using Stage = TrackedConnection::Stage;
+  using Room = ConnectionTable::Room;
 
   bool Watch(int descriptor, uint32_t events, uint64_t about, int operation = EPOLL_CTL_ADD) {
     epoll_event event = {};
@@ -376,16 +372,15 @@ class Listener::Impl {
       // gRPC has closed this number, and the event has not arrived yet.
       End(table_->NumberOf(accepted.get()));
       connection.is_self_check = connection.peer.endpoint == self_check_.endpoint;
-      switch (MakeRoom(connection)) {
-        case Place::kGiven:
-          break;
-        case Place::kLater:
-          waiting_ = {std::move(accepted), peer};
-          Listen(0);
-          return;
-        case Place::kRefused:
-          if (connection.is_self_check) *std::exchange(self_check_, {}).is_refused = true;
-          return;
+      const Room room = MakeRoom(connection);
+      if (room == Room::kLater) {
+        waiting_ = {std::move(accepted), peer};
+        Listen(0);
+        return;
+      }
+      if (room == Room::kFull) {
+        if (connection.is_self_check) *std::exchange(self_check_, {}).is_refused = true;
+        return;
       }
       if (connection.is_self_check) self_check_ = {};
       connection.duplicate.Reset(fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
@@ -499,34 +494,24 @@ class Listener::Impl {
     has_parked_ = parked_.size() > 0;
   }
 
-  enum class Place { kGiven, kLater, kRefused };
-
-  // Looks for a place for a connection.
-  Place MakeRoom(const TrackedConnection& connection) {
-    using Room = ConnectionTable::Room;
+  // Looks for a place for a connection: kFree, kLater or kFull.
+  Room MakeRoom(const TrackedConnection& connection) {
     const PeerKeys& peer = connection.is_self_check ? SelfCheckPeer() : connection.peer;
-    const ConnectionTable::Decision room = table_->RoomFor(peer, queued_, connection.opened_ms);
-    if (room.room == Room::kLater) return Place::kLater;
+    const ConnectionTable::Decision found = table_->RoomFor(peer, queued_, connection.opened_ms);
+    if (found.room == Room::kLater) return Room::kLater;
     if (connection.is_self_check) {
       // It asks for room and does not take it.
-      const bool is_full =
-          room.room == Room::kFull ||
-          table_->RoomForProven(peer, peer.address, connection.opened_ms).room == Room::kFull;
-      return is_full ? Place::kRefused : Place::kGiven;
+      if (found.room == Room::kFull) return Room::kFull;
+      const Room proven = table_->RoomForProven(peer, peer.address, connection.opened_ms).room;
+      return proven == Room::kFull ? Room::kFull : Room::kFree;
     }
-    switch (room.room) {
-      case Room::kPreempt:
-        Close(room.preempted, CloseReason::kPreempted);
-        return Place::kGiven;
-      case Room::kFull:
-        Count(CloseReason::kFull, peer.address);
-        return Place::kRefused;
-      case Room::kAddressFull:
-        Count(CloseReason::kAddressFull, peer.address);
-        return Place::kRefused;
-      default:
-        return Place::kGiven;
+    if (found.room == Room::kFull || found.room == Room::kAddressFull) {
+      Count(found.room == Room::kFull ? CloseReason::kFull : CloseReason::kAddressFull,
+            peer.address);
+      return Room::kFull;
     }
+    if (found.room == Room::kPreempt) Close(found.preempted, CloseReason::kPreempted);
+    return Room::kFree;
   }
 
   // Connections that wait to be accepted. 0 where the system does not say, as of a Unix socket.

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/edge/close_reason.h"
+#include "server/edge/guard/guard.h"
 #include "server/edge/tls_handshake.h"
 #include "server/process/file_descriptor.h"
 
@@ -35,15 +36,9 @@ struct ListenerOptions {
   // Bounds of open connections. The descriptor limit of the process may lower them.
   int max_connections = 4096;
   int max_connections_per_address = 1024;
-  int max_calls_per_connection = 256;  // as gRPC was told
   // Clients prove who they are. Otherwise their addresses stand for them (connection_table.h).
   bool has_credentials = false;
-  // Open calls of all connections that are not proven. Beyond, the connections that have the most
-  // are closed.
-  int64_t max_unproven_calls = 4096;
-  // Bytes of messages that have begun and not ended, of all connections. Beyond, connections that
-  // hold the most are closed.
-  int64_t max_unfinished_bytes = int64_t{1} << 30;
+  GuardBounds guard;
   int reserved_descriptors = 0;  // that other parts of the process will open
   // Begins the TLS handshake of a connection. Null, or where it returns null, gRPC makes it.
   std::function<TlsSession(int socket)> begin_handshake;

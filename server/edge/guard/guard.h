@@ -30,10 +30,10 @@ struct GuardView {
 };
 
 struct GuardBounds {
-  uint32_t max_calls_per_connection = 256;  // that gRPC allows at a time
+  int max_calls_per_connection = 256;  // that gRPC allows at a time
   // What all connections together may hold. Beyond, those that hold the most are closed.
-  int64_t max_unproven_calls = 4096;
-  int64_t max_unfinished_bytes = int64_t{1} << 30;
+  int64_t max_unproven_calls = 4096;                // open ones, of connections not proven
+  int64_t max_unfinished_bytes = int64_t{1} << 30;  // of messages that have begun and not ended
 };
 
 // Guards the connections of a listener, which names them by the descriptors that gRPC gets. What
@@ -83,8 +83,8 @@ class ConnectionGuard {
 // made it hands one connection over.
 class TlsAdoption {
  public:
-  // `session`: of the connection. Null: gRPC makes the handshake itself.
-  explicit TlsAdoption(TlsSession session);
+  // `session`: of the connection `descriptor`. Null: gRPC makes the handshake itself.
+  TlsAdoption(int descriptor, TlsSession session);
   ~TlsAdoption();
   TlsAdoption(const TlsAdoption&) = delete;
   TlsAdoption& operator=(const TlsAdoption&) = delete;

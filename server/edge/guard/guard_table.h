@@ -21,8 +21,6 @@
 
 namespace orbserve {
 
-class TlsGuard;
-
 // One for the process, as descriptors are. Descriptors are armed before gRPC gets them. MayRead()
 // and Received() of one descriptor are called by one thread at a time, as gRPC reads; the rest is
 // thread-safe.
@@ -56,6 +54,11 @@ class GuardTable {
   bool Received(int descriptor, const iovec* pieces, size_t count, size_t bytes);
   // Bytes that were written to `descriptor`; by one thread at a time.
   void Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes);
+  // The same for what TLS hides there. `key`: TlsKeyOf() the descriptor while it was the
+  // connection's; 0 and keys of earlier connections are of nobody.
+  uint64_t TlsKeyOf(int descriptor);
+  bool Decrypted(uint64_t key, const void* bytes, size_t size);
+  void Encrypted(uint64_t key, const void* bytes, size_t size);
   // The connection is closed for `violation`, or has ended: it breaks a bound from now on, and its
   // unfinished messages no longer count.
   void Close(int descriptor, CloseReason violation);
@@ -76,56 +79,50 @@ class GuardTable {
   bool is_used() const { return used_.load(std::memory_order_relaxed); }
 
  private:
-  friend class TlsGuard;
-
   static constexpr Http2GuardLimits kLimits = {};
 
   enum class State : uint8_t { kFree, kTls, kPlain };
   struct Slot {
     std::atomic<State> state{State::kFree};
-    std::atomic<CloseReason> violation{CloseReason::kEnded};
-    std::atomic<int64_t> unfinished_bytes{0};
-    std::atomic<int64_t> unproven_calls{0};
-    std::atomic<bool> is_proven{false};
-    std::atomic<bool> is_paused{false};
-    uint32_t max_calls = 0;
-    std::atomic<int64_t> calls{0};
-    std::atomic<bool> is_answered{false};
-    std::atomic<int64_t> last_call_ms{0};
-    std::atomic<TlsGuard*> tls{nullptr};
-    ResetBudget* budget = nullptr;
+    Slot* next = nullptr;  // that waits
+    std::mutex mutex;      // guards everything below
+    uint64_t armings = 0;  // of this number
+    CloseReason violation = CloseReason::kEnded;
+    bool is_proven = false;
+    bool is_paused = false;
+    bool is_waiting = false;       // for BeginTurns()
+    int64_t unfinished_bytes = 0;  // as counted below
+    int64_t unproven_calls = 0;
     ReadTurn turn;
-    int64_t last_window = -1;             // TurnContention::Add()
-    std::atomic<bool> is_waiting{false};  // for BeginTurns()
-    Slot* next = nullptr;                 // that waits
-    std::mutex mutex;                     // one thread reads, another writes
+    int64_t last_window = -1;  // TurnContention::Add()
     int descriptor = -1;
     int epoll = -1;  // the set that gRPC added the descriptor to
     epoll_event event = {};
     Http2Guard guard;
   };
+  using Lock = std::unique_lock<std::mutex>;
 
   constexpr GuardTable() = default;
-  // Records the bound that a connection broke. False when it broke one, now or before.
-  bool Judge(Slot& slot, CloseReason violation);
+  // The slot of a descriptor that is watched, and the lock of it; else null.
+  Slot* Find(int descriptor, Lock& lock) const;
+  Slot* FindTls(uint64_t key, Lock& lock) const;
+
+  // The slot is locked when these are called.
+
+  // Plain bytes of a connection. False when it broke a bound, now or before.
+  bool Follow(Slot& slot, const iovec* pieces, size_t count, size_t bytes);
+  void FollowSent(Slot& slot, const iovec* pieces, size_t count, size_t bytes);
+  void CloseSlot(Slot& slot, CloseReason violation);
   // False where nobody would begin the next one.
   bool EndTurn(Slot& slot);
   // True for an unproven connection that has used up its share of the calls.
   bool IsOverShare(const Slot& slot) const;
-  // False where the connection was proven, closed or answered meanwhile.
-  bool Pause(Slot& slot);
   void EndPause(Slot& slot);
   void ResumeWithinShare(Slot& slot);
   // Has the poller tell that there is more to read, behind what else it has to tell.
-  bool Rearm(Slot& slot);
-  // Publishes what a guard has seen.
-  void Publish(Slot& slot, const Http2Guard& guard);
-  // Publishes the bytes of unfinished messages and the open calls of a slot.
-  void SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_calls);
-  // The descriptor that this thread has read last.
-  static int last_read_here();
-  // The slot of a descriptor that is watched, else null.
-  Slot* Find(int descriptor) const;
+  static bool Rearm(Slot& slot);
+  // Counts the bytes of unfinished messages and the open calls of a slot anew.
+  void CountHeld(Slot& slot);
 
   // Made before main(), because everything that reads from a socket passes through.
   static GuardTable table_;
@@ -146,6 +143,15 @@ class GuardTable {
   // A slot is made at the first use of its number and then kept.
   std::atomic<Slot*> slots_[kDescriptors] = {};
 };
+
+// gRPC 1.51 makes OpenSSL's object of a connection in the thread that hands the connection over.
+// It gets the one that a TlsAdoption offers there, finds the handshake done, and goes on with
+// HTTP/2.
+struct OfferedTls {
+  int descriptor = -1;        // of the connection that this thread hands over; -1 = none
+  ssl_st* session = nullptr;  // its TLS; null where gRPC is to make its own
+};
+OfferedTls TakeOfferedTls();
 
 }  // namespace orbserve
 

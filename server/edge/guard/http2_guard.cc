@@ -38,12 +38,6 @@ int64_t CostNs(uint8_t type) {
   return type == kPing || type == kSettings ? kAnswerNs : kFrameNs;
 }
 
-uint32_t StreamOf(const uint8_t* frame_header) {
-  return (uint32_t{frame_header[5]} << 24 | uint32_t{frame_header[6]} << 16 |
-          uint32_t{frame_header[7]} << 8 | frame_header[8]) &
-         0x7fff'ffffu;
-}
-
 void Earn(int64_t& left, int64_t amount, int64_t burst) {
   left = std::min(left + amount, burst * kWhole);
 }
@@ -64,54 +58,72 @@ bool ResetBudget::Take(const Http2GuardLimits& limits, int64_t now_ms) {
   return next < most;
 }
 
+bool Http2Frames::Read(const uint8_t* bytes, size_t size, OnHeader on_header,
+                       OnPayload on_payload) {
+  while (size > 0) {
+    size_t count = 0;
+    if (preface_left_ > 0) {
+      count = std::min(preface_left_, size);
+      preface_left_ -= count;
+    } else if (payload_left_ > 0) {
+      count = std::min(payload_left_, size);
+      payload_left_ -= count;
+      if (!on_payload(bytes, count, payload_left_ == 0)) return false;
+    } else {
+      count = std::min(kHeaderBytes - header_size_, size);
+      std::memcpy(header_ + header_size_, bytes, count);
+      header_size_ += count;
+      if (header_size_ == kHeaderBytes) {
+        header_size_ = 0;
+        const auto number = [this](size_t at) {
+          return uint32_t{header_[at]} << 24 | uint32_t{header_[at + 1]} << 16 |
+                 uint32_t{header_[at + 2]} << 8 | header_[at + 3];
+        };
+        const Http2Frame frame = {.length = number(0) >> 8,
+                                  .type = header_[3],
+                                  .flags = header_[4],
+                                  .stream = number(5) & 0x7fff'ffffu};
+        payload_left_ = frame.length;
+        if (!on_header(frame)) return false;
+      }
+    }
+    bytes += count;
+    size -= count;
+  }
+  return true;
+}
+
 void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size,
                              absl::FunctionRef<void(uint32_t, bool)> on_end) {
   answers_.bytes += static_cast<int64_t>(size);
-  while (size > 0) {
-    if (payload_left_ > 0) {
-      const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
-      if (is_reset_) {
-        for (uint32_t i = 0; i < count; ++i) error_code_ = error_code_ << 8 | bytes[i];
-      }
-      payload_left_ -= count;
-      bytes += count;
-      size -= count;
-      // A server that has answered early says so without an error.
-      if (payload_left_ == 0 && is_reset_ && error_code_ != 0) ++answers_.cancelled_calls;
-      continue;
-    }
-    const size_t count = std::min(kFrameHeaderBytes - header_size_, size);
-    std::memcpy(header_ + header_size_, bytes, count);
-    header_size_ = static_cast<uint8_t>(header_size_ + count);
-    bytes += count;
-    size -= count;
-    if (header_size_ < kFrameHeaderBytes) return;
-    header_size_ = 0;
-    payload_left_ = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
-    is_reset_ = header_[3] == kResetStream;
+  const auto on_header = [&](const Http2Frame& frame) {
+    is_reset_ = frame.type == kResetStream;
     error_code_ = 0;
-    if (header_[3] == kHeaders) ++answers_.headers;
-    const bool has_trailers = header_[3] == kHeaders && (header_[4] & kEndStream) != 0;
-    if (has_trailers || is_reset_) on_end(StreamOf(header_), has_trailers);
-  }
+    if (frame.type == kHeaders) ++answers_.headers;
+    const bool has_trailers = frame.type == kHeaders && (frame.flags & kEndStream) != 0;
+    if (has_trailers || is_reset_) on_end(frame.stream, has_trailers);
+    return true;
+  };
+  const auto on_payload = [&](const uint8_t* piece, size_t count, bool is_end) {
+    if (!is_reset_) return true;
+    for (size_t i = 0; i < count; ++i) error_code_ = error_code_ << 8 | piece[i];
+    // A server that has answered early says so without an error.
+    if (is_end && error_code_ != 0) ++answers_.cancelled_calls;
+    return true;
+  };
+  frames_.Read(bytes, size, on_header, on_payload);
 }
 
 Http2Guard::Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
-                       int64_t now_ms) {
-  Begin(limits, budget, max_calls, now_ms);
-}
-
-void Http2Guard::Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
-                       int64_t now_ms) {
-  limits_ = limits;
-  budget_ = budget;
-  max_open_calls_ = int64_t{max_calls} + limits->spare_calls;
-  resets_left_ = limits->reset_burst * kWhole;
-  pings_left_ = limits->ping_burst * kWhole;
-  frames_left_ = limits->frame_burst * kWhole;
-  refilled_ms_ = now_ms;
-  last_call_ms_ = now_ms;
-}
+                       int64_t now_ms)
+    : limits_(limits),
+      budget_(budget),
+      max_open_calls_(int64_t{max_calls} + limits->spare_calls),
+      last_call_ms_(now_ms),
+      resets_left_(limits->reset_burst * kWhole),
+      pings_left_(limits->ping_burst * kWhole),
+      frames_left_(limits->frame_burst * kWhole),
+      refilled_ms_(now_ms) {}
 
 void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
   sent_.Sent(bytes, size, [this](uint32_t stream, bool has_trailers) {
@@ -122,44 +134,22 @@ void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
 }
 
 CloseReason Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
-  while (size > 0 && violation_ == CloseReason::kEnded) {
-    if (preface_left_ > 0) {
-      const auto count = static_cast<uint8_t>(std::min<size_t>(preface_left_, size));
-      preface_left_ = static_cast<uint8_t>(preface_left_ - count);
-      bytes += count;
-      size -= count;
-      continue;
-    }
-    if (payload_left_ > 0) {
-      const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
-      if (data_stream_ != 0 && !AddToMessage(bytes, count)) {
-        violation_ = CloseReason::kMalformed;
-        break;
-      }
-      payload_left_ -= count;
-      bytes += count;
-      size -= count;
-      if (payload_left_ == 0 && is_last_data_) EndRequest(data_stream_);
-      continue;
-    }
-    const size_t count = std::min(kFrameHeaderBytes - header_size_, size);
-    std::memcpy(header_ + header_size_, bytes, count);
-    header_size_ = static_cast<uint8_t>(header_size_ + count);
-    bytes += count;
-    size -= count;
-    if (header_size_ < kFrameHeaderBytes) break;
-    header_size_ = 0;
-    violation_ = OnFrame(now_ms);
-  }
+  if (violation_ != CloseReason::kEnded) return violation_;
+  const auto on_header = [&](const Http2Frame& frame) {
+    violation_ = OnFrame(frame, now_ms);
+    return violation_ == CloseReason::kEnded;
+  };
+  const auto on_payload = [&](const uint8_t* piece, size_t count, bool is_end) {
+    if (data_stream_ != 0 && !AddToMessage(piece, count)) violation_ = CloseReason::kMalformed;
+    if (is_end && is_last_data_) EndRequest(data_stream_);
+    return violation_ == CloseReason::kEnded;
+  };
+  frames_.Read(bytes, size, on_header, on_payload);
   return violation_;
 }
 
-CloseReason Http2Guard::OnFrame(int64_t now_ms) {
-  const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
-  const uint8_t type = header_[3];
-  const uint8_t flags = header_[4];
-  const uint32_t stream = StreamOf(header_);
-  payload_left_ = length;
+CloseReason Http2Guard::OnFrame(const Http2Frame& frame, int64_t now_ms) {
+  const auto [length, type, flags, stream] = frame;
   cost_ns_ += CostNs(type) + length / kBytesPerNs;
   data_stream_ = 0;
   is_last_data_ = false;

@@ -4,8 +4,7 @@
 // Follows the frames of one HTTP/2 connection as the client sends them, and says when the client
 // breaks a bound that no honest client reaches. gRPC 1.51 itself neither bounds header blocks that
 // never end, nor calls that are cancelled at once, nor frames that carry nothing. socket_hook.cc
-// and tls_hook.cc close the connection; where all of them together hold too much, close_heaviest.h
-// does.
+// and tls_hook.cc close the connection; where all of them together hold too much, guard.cc does.
 
 #ifndef ORBSERVE_SERVER_EDGE_GUARD_HTTP2_GUARD_H_
 #define ORBSERVE_SERVER_EDGE_GUARD_HTTP2_GUARD_H_
@@ -56,6 +55,36 @@ struct Http2GuardLimits {
   uint32_t spare_calls = 64;
 };
 
+struct Http2Frame {
+  uint32_t length = 0;  // of the payload, bytes
+  uint8_t type = 0;
+  uint8_t flags = 0;
+  uint32_t stream = 0;
+};
+
+// Finds the frames in the bytes of one direction. Not thread-safe.
+class Http2Frames {
+ public:
+  // Both return false where the rest is of no interest.
+  using OnHeader = absl::FunctionRef<bool(const Http2Frame& frame)>;
+  // A piece of the payload of the last frame; `is_end`: the last one, if there was any.
+  using OnPayload = absl::FunctionRef<bool(const uint8_t* bytes, size_t count, bool is_end)>;
+
+  // `preface_bytes`: that come before the first frame.
+  explicit Http2Frames(size_t preface_bytes = 0) : preface_left_(preface_bytes) {}
+
+  // The next bytes. False where a function returned false.
+  bool Read(const uint8_t* bytes, size_t size, OnHeader on_header, OnPayload on_payload);
+
+ private:
+  static constexpr size_t kHeaderBytes = 9;
+
+  size_t preface_left_ = 0;
+  size_t payload_left_ = 0;
+  size_t header_size_ = 0;  // bytes in header_
+  uint8_t header_[kHeaderBytes] = {};
+};
+
 // This counts what the server has sent on a connection so far.
 struct Http2Answers {
   int64_t bytes = 0;
@@ -72,11 +101,7 @@ class Http2AnswerReader {
   const Http2Answers& answers() const { return answers_; }
 
  private:
-  static constexpr size_t kFrameHeaderBytes = 9;
-
-  uint8_t header_size_ = 0;  // bytes in header_
-  uint8_t header_[kFrameHeaderBytes] = {};
-  uint32_t payload_left_ = 0;
+  Http2Frames frames_;
   bool is_reset_ = false;  // the payload is an error code
   uint32_t error_code_ = 0;
   Http2Answers answers_;
@@ -104,10 +129,6 @@ class Http2Guard {
   Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
              int64_t now_ms);
 
-  // Does what the constructor does, for a guard that has seen Sent() already.
-  void Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
-             int64_t now_ms);
-
   // Once a bound is broken, it stays so.
   CloseReason Received(const uint8_t* bytes, size_t size, int64_t now_ms);
   void Sent(const uint8_t* bytes, size_t size);
@@ -124,8 +145,6 @@ class Http2Guard {
   int64_t cost_ns() const { return cost_ns_; }
 
  private:
-  static constexpr size_t kFrameHeaderBytes = 9;
-
   // An open call, and its message that comes next: gRPC puts a flag and a length of 4 bytes before
   // each.
   struct Call {
@@ -137,7 +156,7 @@ class Http2Guard {
 
   // Refills by the time that has passed.
   void Refill(int64_t now_ms);
-  CloseReason OnFrame(int64_t now_ms);
+  CloseReason OnFrame(const Http2Frame& frame, int64_t now_ms);
   CloseReason OnHeaders(uint32_t length, uint8_t flags);
   CloseReason OnCall(uint32_t stream, int64_t now_ms);
   CloseReason AddToBlock(uint32_t length);
@@ -153,14 +172,11 @@ class Http2Guard {
   const Http2GuardLimits* limits_ = nullptr;
   ResetBudget* budget_ = nullptr;
   CloseReason violation_ = CloseReason::kEnded;
-  uint8_t preface_left_ = 24;  // bytes of the preface, which gRPC checks
-  uint8_t header_size_ = 0;    // bytes in header_
-  uint8_t header_[kFrameHeaderBytes] = {};
+  Http2Frames frames_{24};  // gRPC checks the preface
   bool in_block_ = false;
   bool acknowledged_ = false;
   bool is_last_data_ = false;  // the frame ends its stream
-  uint32_t payload_left_ = 0;
-  uint32_t data_stream_ = 0;  // of the DATA frame whose payload comes, 0 = none
+  uint32_t data_stream_ = 0;   // of the DATA frame whose payload comes, 0 = none
   uint32_t last_stream_ = 0;
   uint32_t block_bytes_ = 0;
   uint32_t continuations_ = 0;

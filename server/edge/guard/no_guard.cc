@@ -13,7 +13,7 @@ std::unique_ptr<ConnectionGuard> ConnectionGuard::Make(const GuardBounds&, int, 
   return std::make_unique<ConnectionGuard>();
 }
 
-TlsAdoption::TlsAdoption(TlsSession session) : session_(std::move(session)) {}
+TlsAdoption::TlsAdoption(int, TlsSession session) : session_(std::move(session)) {}
 TlsAdoption::~TlsAdoption() = default;
 bool TlsAdoption::is_used() { return false; }
 

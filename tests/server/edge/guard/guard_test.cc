@@ -20,7 +20,7 @@ using ::orbserve::testing::Eventually;
 using GuardTest = ::orbserve::testing::ListenerTest;
 
 TEST_F(GuardTest, APausedConnectionIsReadAgainWhenOthersHaveEnded) {
-  StartListener({.max_unproven_calls = 24});
+  StartListener({.guard = {.max_unproven_calls = 24}});
   GuardTable& guards = GuardTable::Get();
   const FileDescriptor poller(epoll_create1(0));
   const auto make_calls = [&](int descriptor, int count) {
