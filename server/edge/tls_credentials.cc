@@ -45,17 +45,11 @@ TlsCredentials::TlsCredentials(TlsFiles files)
       context_(MakeTlsContext(files_)) {}
 
 std::shared_ptr<grpc::ServerCredentials> TlsCredentials::Make() {
-  Port* port = nullptr;
-  {
-    absl::MutexLock lock(&mutex_);
-    ports_.push_back(std::make_unique<Port>(Port{.credentials = this}));
-    port = ports_.back().get();
-  }
   grpc_ssl_server_credentials_options* const options =
       grpc_ssl_server_credentials_create_options_using_config_fetcher(
           verifies_clients_ ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
                             : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
-          &TlsCredentials::Fetch, port);
+          &TlsCredentials::Fetch, this);
   // Takes the options.
   return std::make_shared<Wrapped<grpc::ServerCredentials>>(
       grpc_ssl_server_credentials_create_with_options(options));
@@ -75,7 +69,7 @@ void TlsCredentials::Set(TlsFiles files) {
   absl::MutexLock lock(&mutex_);
   files_ = std::move(files);
   context_ = std::move(context);
-  ++generation_;
+  is_fetched_ = false;
 }
 
 int64_t TlsCredentials::expiry_unix_s() const {
@@ -84,11 +78,10 @@ int64_t TlsCredentials::expiry_unix_s() const {
 }
 
 grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
-    void* port, grpc_ssl_server_certificate_config** config) {
-  Port& fetching = *static_cast<Port*>(port);
-  TlsCredentials& own = *fetching.credentials;
+    void* credentials, grpc_ssl_server_certificate_config** config) {
+  TlsCredentials& own = *static_cast<TlsCredentials*>(credentials);
   absl::MutexLock lock(&own.mutex_);
-  if (fetching.generation == own.generation_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  if (own.is_fetched_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const grpc_ssl_pem_key_cert_pair pair = {own.files_.private_key.c_str(),
                                            own.files_.certificate_chain.c_str()};
   // gRPC ends the process for want of authorities that certify clients, also where no client is
@@ -97,7 +90,7 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
       own.verifies_clients_ ? own.files_.client_ca : own.files_.certificate_chain;
   *config = grpc_ssl_server_certificate_config_create(client_ca.c_str(), &pair, 1);
   if (*config == nullptr) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_FAIL;
-  fetching.generation = own.generation_;
+  own.is_fetched_ = true;
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
 }
 

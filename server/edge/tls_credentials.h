@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -30,8 +29,8 @@ class TlsCredentials {
   TlsCredentials(const TlsCredentials&) = delete;
   TlsCredentials& operator=(const TlsCredentials&) = delete;
 
-  // Credentials for one port. The object must outlive the gRPC server.
-  std::shared_ptr<grpc::ServerCredentials> Make() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Credentials for the port, once. The object must outlive the gRPC server.
+  std::shared_ptr<grpc::ServerCredentials> Make();
 
   // A handshake on `socket` before gRPC gets it (tls_handshake.h). Null where there is no memory.
   TlsSession BeginHandshake(int socket) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -42,21 +41,14 @@ class TlsCredentials {
   int64_t expiry_unix_s() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // This is what one port has fetched. gRPC makes one fetch of a port at a time.
-  struct Port {
-    TlsCredentials* credentials = nullptr;
-    uint64_t generation = 0;  // that it has; 0 = none yet
-  };
-
   static grpc_ssl_certificate_config_reload_status Fetch(
-      void* port, grpc_ssl_server_certificate_config** config);
+      void* credentials, grpc_ssl_server_certificate_config** config);
 
   const bool verifies_clients_;
   mutable absl::Mutex mutex_;
   TlsFiles files_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<ssl_ctx_st> context_ ABSL_GUARDED_BY(mutex_);  // null where OpenSSL makes none
-  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::vector<std::unique_ptr<Port>> ports_ ABSL_GUARDED_BY(mutex_);
+  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = false;              // gRPC has these files
 };
 
 }  // namespace orbserve

@@ -8,6 +8,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+struct ssl_ctx_st;  // SSL_CTX
 
 namespace orbserve {
 
@@ -33,6 +36,17 @@ struct TlsFiles {
 // certificate has expired. The client judges whether it is valid for this host. One that is valid
 // only later is accepted: the clock of a robot may be behind when it starts.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths);
+
+// These have `context` serve with the contents of a file. BAD_OPTIONS: what is wrong with it,
+// without the name of the file.
+// `expiry_unix_s`: TlsFiles::expiry_unix_s.
+absl::Status UseCertificateChain(const std::string& pem, ssl_ctx_st* context,
+                                 int64_t* expiry_unix_s);
+// After UseCertificateChain(). `cert_file`: the name of that file, for the message.
+absl::Status UsePrivateKey(const std::string& pem, absl::string_view cert_file,
+                           ssl_ctx_st* context);
+// Clients must have a certificate of one of these authorities.
+absl::Status UseClientAuthorities(const std::string& pem, ssl_ctx_st* context);
 
 }  // namespace orbserve
 

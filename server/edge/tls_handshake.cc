@@ -3,14 +3,12 @@
 
 #include "server/edge/tls_handshake.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
-#include <string>
 
 #include "server/edge/openssl_owned.h"
 
@@ -26,34 +24,6 @@ constexpr char kCiphers[] =
 constexpr char kCurves[] = "P-256";
 constexpr unsigned char kHttp2[] = {'h', '2'};
 constexpr unsigned char kSessionContext[] = {'g', 'r', 'p', 'c'};  // of tickets
-
-bool UseOwnCertificate(const TlsFiles& files, SSL_CTX* context) {
-  const OpensslOwned<BIO> chain = PemReader(files.certificate_chain);
-  const OpensslOwned<X509> own = NextCertificate(chain.get());
-  if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
-  while (const OpensslOwned<X509> next = NextCertificate(chain.get())) {
-    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return false;
-  }
-  const OpensslOwned<BIO> reader = PemReader(files.private_key);
-  const OpensslOwned<EVP_PKEY> key = NextPrivateKey(reader.get());
-  return key != nullptr && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
-}
-
-// Clients must have a certificate of one of these authorities.
-bool VerifyClients(const std::string& authorities, SSL_CTX* context) {
-  X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
-  const OpensslOwned<BIO> reader = PemReader(authorities);
-  while (const OpensslOwned<X509> authority = NextCertificate(reader.get())) {
-    // One that is named twice is stored once.
-    if (X509_STORE_add_cert(store, authority.get()) != 1 ||
-        SSL_CTX_add_client_CA(context, authority.get()) != 1) {
-      return false;
-    }
-  }
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  return true;
-}
 
 // gRPC refuses a client that does not speak HTTP/2, once the handshake is complete.
 int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes,
@@ -94,6 +64,7 @@ void TlsSessionDeleter::operator()(ssl_st* session) const { SSL_free(session); }
 
 std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files) {
   const char* const ciphers = std::getenv(kCiphersVariable);
+  int64_t expiry_unix_s = 0;
   OpensslOwned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
   const bool is_made =
       context != nullptr && SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) == 1 &&
@@ -102,8 +73,9 @@ std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files) {
       SSL_CTX_set1_groups_list(context.get(), kCurves) == 1 &&
       SSL_CTX_set_session_id_context(context.get(), kSessionContext, sizeof(kSessionContext)) ==
           1 &&
-      UseOwnCertificate(files, context.get()) &&
-      (files.client_ca.empty() || VerifyClients(files.client_ca, context.get()));
+      UseCertificateChain(files.certificate_chain, context.get(), &expiry_unix_s).ok() &&
+      UsePrivateKey(files.private_key, "", context.get()).ok() &&
+      (files.client_ca.empty() || UseClientAuthorities(files.client_ca, context.get()).ok());
   ERR_clear_error();
   if (!is_made) return nullptr;
   SSL_CTX_set_alpn_select_cb(context.get(), &ChooseProtocol, nullptr);
