@@ -3,6 +3,7 @@
 
 #include "server/edge/listen_sockets.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,11 +19,41 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 namespace orbserve {
 namespace {
+
+bool IsPort(absl::string_view text) {
+  int port = 0;
+  return !text.empty() && text.size() <= 5 &&
+         text.find_first_not_of("0123456789") == absl::string_view::npos &&
+         absl::SimpleAtoi(text, &port) && port <= 65535;
+}
+
+bool IsIpv6(absl::string_view text) {
+  in6_addr address = {};
+  // The part behind % is a zone, the name of an interface.
+  return inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &address) == 1;
+}
+
+// An IPv4 address, or a name that a resolver may know.
+bool IsHost(absl::string_view text) {
+  if (text.empty()) return false;
+  if (text.find_first_not_of("0123456789.") == absl::string_view::npos) {
+    in_addr address = {};
+    return inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
+  }
+  for (const char c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_') {
+      return false;
+    }
+  }
+  return true;
+}
 
 // Attempts to find a port that is free for every address of a name.
 constexpr int kPortAttempts = 16;
@@ -46,49 +77,32 @@ bool IsWildcard(const SocketAddress& address) {
   return IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
 }
 
-SocketAddress Ipv6Wildcard() {
+SocketAddress Wildcard(int family, int port) {
   SocketAddress address;
-  reinterpret_cast<sockaddr_in6&>(address.storage).sin6_family = AF_INET6;
-  address.size = sizeof(sockaddr_in6);
+  address.storage.ss_family = static_cast<sa_family_t>(family);
+  address.size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  SetPort(address, port);
   return address;
 }
 
-SocketAddress Ipv4Wildcard() {
-  SocketAddress address;
-  reinterpret_cast<sockaddr_in&>(address.storage).sin_family = AF_INET;
-  address.size = sizeof(sockaddr_in);
-  return address;
-}
-
-// A listening socket, or the error number.
-struct Attempt {
-  FileDescriptor socket;
-  int error = 0;
-};
-
-Attempt ListenOn(const SocketAddress& address, std::chrono::milliseconds user_timeout) {
-  Attempt attempt;
-  const auto failed = [&attempt] {
-    attempt.error = errno;
-    attempt.socket.Reset();
-    return std::move(attempt);
-  };
+// A socket that listens; none where errno says why.
+FileDescriptor ListenOn(const SocketAddress& address, std::chrono::milliseconds user_timeout) {
   const int family = address.family();
-  attempt.socket.Reset(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!attempt.socket) return failed();
-  const int number = attempt.socket.get();
+  FileDescriptor made(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int number = made.get();
+  if (number < 0) return {};
   if (family != AF_UNIX) {
     // Accepted sockets inherit these. Without SO_REUSEPORT a second server is refused the port.
-    if (!SetInt(number, SOL_SOCKET, SO_REUSEADDR, 1)) return failed();
-    if (!SetInt(number, IPPROTO_TCP, TCP_NODELAY, 1)) return failed();
+    if (!SetInt(number, SOL_SOCKET, SO_REUSEADDR, 1)) return {};
+    if (!SetInt(number, IPPROTO_TCP, TCP_NODELAY, 1)) return {};
     SetInt(number, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(user_timeout.count()));
   }
   // A wildcard takes IPv4 too, whatever the default of the system says.
   if (family == AF_INET6 && !SetInt(number, IPPROTO_IPV6, IPV6_V6ONLY, IsWildcard(address) ? 0 : 1))
-    return failed();
-  if (bind(number, address.get(), address.size) != 0) return failed();
-  if (listen(number, SOMAXCONN) != 0) return failed();
-  return attempt;
+    return {};
+  if (bind(number, address.get(), address.size) != 0) return {};
+  if (listen(number, SOMAXCONN) != 0) return {};
+  return made;
 }
 
 void RemoveSocketFile(const std::string& path) {
@@ -153,34 +167,39 @@ int ListenOnAll(std::vector<SocketAddress> addresses, std::chrono::milliseconds 
   int port = 0;
   for (SocketAddress& address : addresses) {
     if (port != 0 && PortOf(address) == 0) SetPort(address, port);
-    Attempt attempt;
+    FileDescriptor made;
     if (IsWildcard(address)) {
-      SocketAddress both = Ipv6Wildcard();
-      SetPort(both, PortOf(address));
-      attempt = ListenOn(both, user_timeout);
-      if (!attempt.socket && IsAbsent(attempt.error)) {
-        SocketAddress ipv4 = Ipv4Wildcard();
-        SetPort(ipv4, PortOf(address));
-        attempt = ListenOn(ipv4, user_timeout);
+      made = ListenOn(Wildcard(AF_INET6, PortOf(address)), user_timeout);
+      if (!made && IsAbsent(errno)) {
+        made = ListenOn(Wildcard(AF_INET, PortOf(address)), user_timeout);
       }
     } else {
-      attempt = ListenOn(address, user_timeout);
+      made = ListenOn(address, user_timeout);
     }
-    if (attempt.socket) {
-      port = PortOf(LocalAddressOf(attempt.socket.get()));
-      sockets.push_back(std::move(attempt.socket));
+    if (made) {
+      port = PortOf(LocalAddressOf(made.get()));
+      sockets.push_back(std::move(made));
       continue;
     }
-    if (first_error == 0) first_error = attempt.error;
-    if (!IsAbsent(attempt.error)) {
+    const int error = errno;
+    if (first_error == 0) first_error = error;
+    if (!IsAbsent(error)) {
       sockets.clear();
-      return attempt.error;
+      return error;
     }
   }
   return sockets.empty() ? first_error : 0;
 }
 
 }  // namespace
+
+bool IsHostAndPort(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || !IsPort(address.substr(colon + 1))) return false;
+  absl::string_view host = address.substr(0, colon);
+  if (absl::ConsumePrefix(&host, "[")) return absl::ConsumeSuffix(&host, "]") && IsIpv6(host);
+  return IsHost(host);
+}
 
 SocketAddress LocalAddressOf(int socket) {
   SocketAddress address;
@@ -225,12 +244,12 @@ absl::StatusOr<ListenSockets> ListenSockets::Bind(absl::string_view address,
       result.path_ = std::string(name);
       RemoveSocketFile(result.path_);
     }
-    Attempt attempt = ListenOn(UnixAddress(name, !is_file), user_timeout);
-    if (!attempt.socket) {
+    FileDescriptor made = ListenOn(UnixAddress(name, !is_file), user_timeout);
+    if (!made) {
       result.path_.clear();
-      return CannotServe(address, ErrorText(attempt.error));
+      return CannotServe(address, ErrorText(errno));
     }
-    result.sockets_.push_back(std::move(attempt.socket));
+    result.sockets_.push_back(std::move(made));
     return result;
   }
   auto addresses = Resolve(address);

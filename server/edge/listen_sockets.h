@@ -26,6 +26,9 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
+// True for HOST:PORT and [IPV6]:PORT with a port of 0..65535. HOST is a name or an IPv4 address.
+bool IsHostAndPort(absl::string_view address);
+
 // The local and the remote address of a socket; of size 0 where there is none.
 SocketAddress LocalAddressOf(int socket);
 SocketAddress PeerAddressOf(int socket);

@@ -11,20 +11,17 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <future>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
@@ -49,56 +46,32 @@ constexpr milliseconds kUserTimeout{10'000};
 constexpr uint64_t kWake = uint64_t{1} << 63;
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
+constexpr std::future_status kReady = std::future_status::ready;
+
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
+
+constexpr absl::string_view kUnavailable = "503 Service Unavailable";
 
 constexpr absl::string_view kHealthPath = "/healthz";
 constexpr absl::string_view kReadyPath = "/readyz";
 
 struct Response {
-  int code = 200;
+  absl::string_view status = "200 OK";
   absl::string_view content_type = kPlainText;
   absl::string_view extra_headers;  // whole lines
   std::string body;
 };
 
-absl::string_view CodeText(int code) {
-  switch (code) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 503:
-      return "Service Unavailable";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Internal Server Error";
-  }
-}
-
-// The code that answers a page's error.
-int CodeOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-      return 400;
-    case absl::StatusCode::kNotFound:
-      return 404;
-    default:
-      return 503;
-  }
+// The status that answers a page's error.
+absl::string_view StatusOf(const absl::Status& error) {
+  if (absl::IsInvalidArgument(error)) return "400 Bad Request";
+  return absl::IsNotFound(error) ? "404 Not Found" : kUnavailable;
 }
 
 std::string ToText(const Response& response, bool with_body) {
   std::string text = absl::StrCat(
-      "HTTP/1.1 ", response.code, " ", CodeText(response.code),
-      "\r\nContent-Type: ", response.content_type, "\r\nContent-Length: ", response.body.size(),
-      "\r\n", response.extra_headers,
+      "HTTP/1.1 ", response.status, "\r\nContent-Type: ", response.content_type,
+      "\r\nContent-Length: ", response.body.size(), "\r\n", response.extra_headers,
       "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");
   if (with_body) absl::StrAppend(&text, response.body);
   return text;
@@ -106,30 +79,12 @@ std::string ToText(const Response& response, bool with_body) {
 
 // The address as ListenSockets takes it. An empty host is every interface.
 absl::StatusOr<std::string> ListenAddress(const std::string& address) {
-  const auto bad = [&] {
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat("http_listen must be HOST:PORT, [IPV6]:PORT or :PORT with a "
-                                  "port of 0..65535, or empty for none; got \"",
-                                  address, "\""));
-  };
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return bad();
-  const std::string host = address.substr(0, colon);
-  const std::string port_text = address.substr(colon + 1);
-  int port = 0;
-  if (port_text.empty() || port_text.size() > 5 ||
-      port_text.find_first_not_of("0123456789") != std::string::npos ||
-      !absl::SimpleAtoi(port_text, &port) || port > 65535) {
-    return bad();
-  }
-  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  for (const char c : in_brackets ? host.substr(1, host.size() - 2) : host) {
-    const bool is_ipv6 = in_brackets && (c == ':' || c == '%');
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && !is_ipv6) {
-      return bad();
-    }
-  }
-  return host.empty() ? absl::StrCat("0.0.0.0:", port) : address;
+  const std::string listen = absl::StrCat(absl::StartsWith(address, ":") ? "0.0.0.0" : "", address);
+  if (IsHostAndPort(listen)) return listen;
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("http_listen must be HOST:PORT, [IPV6]:PORT or :PORT with a port "
+                                "of 0..65535, or empty for none; got \"",
+                                address, "\""));
 }
 
 enum class Phase {
@@ -157,70 +112,12 @@ bool IsSame(const HttpRequest& a, const HttpRequest& b) {
   return a.method == b.method && a.path == b.path && a.query == b.query;
 }
 
-// A thread that makes one answer at a time.
-class AnswerMaker {
- public:
-  using Make = std::function<AnswerText(const HttpRequest&)>;
-
-  // `make` runs on the thread of the maker, and `on_made` after it.
-  AnswerMaker(Make make, std::function<void()> on_made)
-      : make_(std::move(make)), on_made_(std::move(on_made)), thread_([this] { Run(); }) {}
-
-  ~AnswerMaker() {
-    {
-      const std::scoped_lock lock(mutex_);
-      ending_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
-  // The maker has no request.
-  void Begin(const HttpRequest& request) {
-    {
-      const std::scoped_lock lock(mutex_);
-      request_ = request;
-    }
-    changed_.notify_all();
-  }
-
-  // Null while no answer was made since the last call.
-  AnswerText Take() {
-    const std::scoped_lock lock(mutex_);
-    return std::exchange(answer_, nullptr);
-  }
-
- private:
-  void Run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return ending_ || request_.has_value(); });
-      if (ending_) return;
-      const HttpRequest request = *std::exchange(request_, std::nullopt);
-      lock.unlock();
-      AnswerText answer = make_(request);
-      lock.lock();
-      answer_ = std::move(answer);
-      on_made_();
-    }
-  }
-
-  const Make make_;
-  const std::function<void()> on_made_;
-  std::mutex mutex_;  // guards everything below
-  std::condition_variable changed_;
-  bool ending_ = false;
-  std::optional<HttpRequest> request_;
-  AnswerText answer_;
-  std::thread thread_;  // last: it uses the rest
-};
-
 }  // namespace
 
-// One thread does all input and output and never blocks there. Two more call the callbacks: one
-// makes pages, one asks for readiness, which therefore waits for no page. Each makes one answer at
-// a time, for the connection that has waited longest and for all others that wait for the same.
-// Nothing is queued but the connections themselves: a client that is gone waits for nothing.
+// One thread does all input and output and never blocks there. Callbacks run on short-lived
+// threads: one at a time for pages and one for readiness, which therefore waits for no page. Each
+// makes one answer, for the connection that has waited longest and for all others that wait for the
+// same. Nothing is queued but the connections themselves: a client that is gone waits for nothing.
 class HttpEndpoint::Impl {
  public:
   Impl(const HttpEndpointOptions& options, std::vector<HttpPage> pages,
@@ -258,10 +155,6 @@ class HttpEndpoint::Impl {
       return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.listen_address,
                                                  ": ", std::generic_category().message(errno)));
     }
-    for (Kind& kind : kinds_) {
-      kind.maker = std::make_unique<AnswerMaker>(
-          [this](const HttpRequest& request) { return Make(request); }, [this] { Wake(); });
-    }
     thread_ = std::thread([this] { Run(); });
     return absl::OkStatus();
   }
@@ -269,10 +162,10 @@ class HttpEndpoint::Impl {
   int port() const { return sockets_.port(); }
 
  private:
-  // Answers that one thread makes.
+  // Answers that are made one at a time.
   struct Kind {
-    std::unique_ptr<AnswerMaker> maker;
-    bool is_busy = false;
+    std::jthread maker;
+    std::future<AnswerText> answer;  // while one is being made
   };
   Kind& KindOf(const HttpRequest& request) { return kinds_[request.path == kReadyPath ? 1 : 0]; }
 
@@ -396,21 +289,9 @@ class HttpEndpoint::Impl {
     if (count == 0) return false;
     connection.received.append(bytes.data(), static_cast<size_t>(count));
     HttpRequest request = ReadHttpRequest(connection.received);
-    switch (request.state) {
-      case HttpRequest::State::kIncomplete:
-        return true;
-      case HttpRequest::State::kBad:
-        return Send(number, connection, ToText({400, kPlainText, "", "bad request\n"}, true));
-      case HttpRequest::State::kTooLarge:
-        return Send(number, connection,
-                    ToText({431, kPlainText, "", "requests may have 16 KiB\n"}, true));
-      case HttpRequest::State::kVersionUnsupported:
-        return Send(number, connection,
-                    ToText({505, kPlainText, "", "only HTTP/1.0 and HTTP/1.1\n"}, true));
-      case HttpRequest::State::kComplete:
-        break;
-    }
-    if (FindPage(request.path) == nullptr && request.path != kReadyPath) {
+    if (request.state == HttpRequest::State::kIncomplete) return true;
+    if (request.state != HttpRequest::State::kComplete ||
+        (FindPage(request.path) == nullptr && request.path != kReadyPath)) {
       return Send(number, connection, ToText(AnswerAtOnce(request), request.method != "HEAD"));
     }
     connection.phase = Phase::kWaiting;
@@ -456,9 +337,8 @@ class HttpEndpoint::Impl {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t size = read(wake_.get(), &count, sizeof(count));
     for (Kind& kind : kinds_) {
-      const AnswerText answer = kind.maker->Take();
-      if (answer == nullptr) continue;
-      kind.is_busy = false;
+      if (!kind.answer.valid() || kind.answer.wait_for(milliseconds(0)) != kReady) continue;
+      const AnswerText answer = kind.answer.get();
       for (auto next = connections_.begin(); next != connections_.end();) {
         auto& [number, connection] = *next;
         const bool is_meant =
@@ -471,7 +351,7 @@ class HttpEndpoint::Impl {
 
   void BeginAnswers() {
     for (Kind& kind : kinds_) {
-      if (kind.is_busy) continue;
+      if (kind.answer.valid()) continue;
       const HttpRequest* first = nullptr;  // of the connection that has waited longest
       for (auto& [number, connection] : connections_) {
         if (connection.phase != Phase::kWaiting || &KindOf(connection.request) != &kind) continue;
@@ -479,19 +359,29 @@ class HttpEndpoint::Impl {
         if (IsSame(*first, connection.request)) connection.phase = Phase::kAnswering;
       }
       if (first == nullptr) continue;
-      kind.is_busy = true;
-      kind.maker->Begin(*first);
+      const auto made = std::make_shared<std::promise<AnswerText>>();
+      kind.answer = made->get_future();
+      try {
+        kind.maker = std::jthread([this, made, request = *first] {
+          made->set_value(Make(request));
+          Wake();
+        });
+      } catch (const std::system_error&) {  // no more threads
+        made->set_value(std::make_shared<const std::string>(
+            ToText({kUnavailable, kPlainText, "", "no thread is left for this\n"}, true)));
+        Wake();
+      }
     }
   }
 
-  // ---- the threads that make answers
+  // ---- threads that make answers
 
   AnswerText Make(const HttpRequest& request) const {
     Response response;
     try {
       response = Answer(request);
     } catch (const std::exception& error) {
-      response = {500, kPlainText, "", absl::StrCat(error.what(), "\n")};
+      response = {"500 Internal Server Error", kPlainText, "", absl::StrCat(error.what(), "\n")};
     }
     return std::make_shared<const std::string>(ToText(response, request.method != "HEAD"));
   }
@@ -502,35 +392,45 @@ class HttpEndpoint::Impl {
     return page == pages_.end() ? nullptr : &*page;
   }
 
-  // Answers a path that needs no callback.
+  // Answers a request that needs no callback.
   Response AnswerAtOnce(const HttpRequest& request) const {
-    if (request.path != kHealthPath) {
-      std::string body = "not found; there are ";
-      for (const HttpPage& page : pages_) absl::StrAppend(&body, page.path, ", ");
-      absl::StrAppend(&body, kHealthPath, ", ", kReadyPath, "\n");
-      return {404, kPlainText, "", std::move(body)};
+    switch (request.state) {
+      case HttpRequest::State::kBad:
+        return {"400 Bad Request", kPlainText, "", "bad request\n"};
+      case HttpRequest::State::kTooLarge:
+        return {"431 Request Header Fields Too Large", kPlainText, "",
+                "requests may have 16 KiB\n"};
+      case HttpRequest::State::kVersionUnsupported:
+        return {"505 HTTP Version Not Supported", kPlainText, "", "only HTTP/1.0 and HTTP/1.1\n"};
+      default:
+        break;
     }
-    if (!IsReading(request)) return OnlyReading();
-    return {200, kPlainText, "", "ok\n"};
+    if (request.path == kHealthPath) {
+      return IsReading(request) ? Response{.body = "ok\n"} : OnlyReading();
+    }
+    std::string body = "not found; there are ";
+    for (const HttpPage& page : pages_) absl::StrAppend(&body, page.path, ", ");
+    absl::StrAppend(&body, kHealthPath, ", ", kReadyPath, "\n");
+    return {"404 Not Found", kPlainText, "", std::move(body)};
   }
 
   Response Answer(const HttpRequest& request) const {
     if (!IsReading(request)) return OnlyReading();
     if (const HttpPage* const page = FindPage(request.path); page != nullptr) {
       absl::StatusOr<std::string> body = page->render(request.query);
-      if (body.ok()) return {200, page->content_type, page->extra_headers, *std::move(body)};
-      return {CodeOf(body.status()), kPlainText, "", absl::StrCat(body.status().message(), "\n")};
+      if (body.ok()) return {"200 OK", page->content_type, page->extra_headers, *std::move(body)};
+      return {StatusOf(body.status()), kPlainText, "", absl::StrCat(body.status().message(), "\n")};
     }
     const absl::Status ready = ready_();
-    if (ready.ok()) return {200, kPlainText, "", "ready\n"};
-    return {503, kPlainText, "", absl::StrCat("not ready: ", ready.message(), "\n")};
+    if (ready.ok()) return {.body = "ready\n"};
+    return {kUnavailable, kPlainText, "", absl::StrCat("not ready: ", ready.message(), "\n")};
   }
 
   static bool IsReading(const HttpRequest& request) {
     return request.method == "GET" || request.method == "HEAD";
   }
   static Response OnlyReading() {
-    return {405, kPlainText, "Allow: GET, HEAD\r\n", "only GET and HEAD\n"};
+    return {"405 Method Not Allowed", kPlainText, "Allow: GET, HEAD\r\n", "only GET and HEAD\n"};
   }
 
   const HttpEndpointOptions options_;

@@ -46,9 +46,9 @@ struct HttpPage {
 // refused.
 class HttpEndpoint {
  public:
-  // Binds and starts to serve, until the endpoint is destroyed. One thread calls the pages, another
-  // one `ready`. They may block: /healthz waits for neither, and /readyz for no page. One call
-  // answers all requests that wait for the same when it begins.
+  // Binds and starts to serve, until the endpoint is destroyed. Pages are called
+  // one at a time, and `ready` beside them. They may block: /healthz waits for neither, and /readyz
+  // for no page. One call answers all requests that wait for the same when it begins.
   // INVALID_ARGUMENT (BAD_OPTIONS): the address cannot be read. UNAVAILABLE: it cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Create(const HttpEndpointOptions& options,
                                                               std::vector<HttpPage> pages,
