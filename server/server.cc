@@ -65,7 +65,6 @@
 #include "server/telemetry/metrics.h"
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
-#include "server/telemetry/sensors/sampler.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -241,7 +240,6 @@ class Server::Impl {
   Metrics metrics_;
   const std::shared_ptr<PowerMonitor> power_;
   const std::shared_ptr<DeviceMonitor> device_monitor_;
-  std::unique_ptr<Sampler> sampler_;  // null where the periodic tasks read the sensors
   ClientActivity clients_;
   MetricsObserver observer_;
   ReferenceStore references_;
@@ -273,6 +271,7 @@ class Server::Impl {
   std::unique_ptr<HttpEndpoint> http_;
   std::atomic<bool> self_check_failed_{false};
   std::unique_ptr<Reloader> reloader_;  // null without files
+  std::atomic<bool> frees_idle_{false};
   std::unique_ptr<PeriodicTasks> tasks_;
   std::unique_ptr<PeriodicTasks> driver_tasks_;
   PeriodicTasks::Id reload_task_ = 0;  // if reloader_
@@ -311,7 +310,7 @@ class Server::Impl {
 
   void StartTasks() {
     tasks_ = std::make_unique<PeriodicTasks>(&clock_);
-    driver_tasks_ = std::make_unique<PeriodicTasks>(&clock_);
+    driver_tasks_ = std::make_unique<PeriodicTasks>(&clock_, /*may_hang=*/true);
     tasks_->Add(MemoryWatch::kPeriod, [this] { memory_.Look(); });
     if (self_check_ != nullptr) {
       tasks_->Add(SelfCheck::kLookPeriod, [this] { self_check_->Look(); });
@@ -319,38 +318,27 @@ class Server::Impl {
     if (reloader_ != nullptr) {
       reload_task_ = tasks_->Add(Reloader::kPeriod, [this] { reloader_->Look(); });
     }
-    (HasDriver() ? driver_tasks_ : tasks_)->Add(kIdlePeriod, [this] {
-      plans_.FreeIdle();
-      backend_->FreeIdle();
-    });
+    tasks_->Add(kIdlePeriod, [this] { FreeIdle(); });
     if (!config_.http_listen().empty()) {
       tasks_->Add(MetricsHistory::kPeriod, [this] { history_.Take(metrics_.Render()); });
     }
-    StartSampling();
+    // Power and clocks may come from the same driver, in which a call may hang.
+    PeriodicTasks& sensors = HasDriver() ? *driver_tasks_ : *tasks_;
+    sensors.Add(PowerMonitor::kPeriod, [power = power_] { power->Poll(); });
+    sensors.Add(DeviceMonitor::kPeriod, [devices = device_monitor_] { devices->Poll(); });
     if (hooks_.look_at_heap) tasks_->Add(kHeapPeriod, [this] { hooks_.look_at_heap(); });
     tasks_->Start();
     driver_tasks_->Start();
   }
 
-  // Reads the sensors: from one thread of their own where that may hang, as power and clocks then
-  // come from the same driver.
-  void StartSampling() {
-    const auto read_power = [power = power_] { power->Poll(); };
-    const auto read_devices = [devices = device_monitor_] { devices->Poll(); };
-    if (!HasDriver()) {
-      tasks_->Add(PowerMonitor::kPeriod, read_power);
-      tasks_->Add(DeviceMonitor::kPeriod, read_devices);
-      return;
-    }
-    sampler_ = std::make_unique<Sampler>(
-        [read_power, read_devices, next = SteadyTime()]() mutable {
-          read_power();
-          const SteadyTime now = std::chrono::steady_clock::now();
-          if (now < next) return;
-          next = now + DeviceMonitor::kPeriod;
-          read_devices();
-        },
-        PowerMonitor::kPeriod);
+  // On a worker, as plans are built and freed there: it may have to wait for a device.
+  void FreeIdle() {
+    if (frees_idle_.exchange(true)) return;
+    executor_->Run(ClientId{}, {}, [this] {
+      plans_.FreeIdle();
+      backend_->FreeIdle();
+      frees_idle_ = false;
+    });
   }
 
   void MakeReloader() {

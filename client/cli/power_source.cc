@@ -9,12 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/engine.h"
+#include "server/process/clock.h"
+#include "server/process/periodic_tasks.h"
 #include "server/rpc/server_info.h"
 #include "server/telemetry/device/device_monitor.h"
 #include "server/telemetry/device/device_probe.h"
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
-#include "server/telemetry/sensors/sampler.h"
 
 namespace orbserve::cli {
 namespace {
@@ -43,9 +44,11 @@ class LocalPower final : public PowerSource {
       : devices_(std::move(devices)),
         power_(std::make_shared<PowerMonitor>(std::move(readers))),
         monitor_(std::make_shared<DeviceMonitor>("", BoardName(root), devices_,
-                                                 FindDeviceProbes(devices_, root))),
-        power_sampler_([power = power_] { power->Poll(); }, PowerMonitor::kPeriod),
-        device_sampler_([monitor = monitor_] { monitor->Poll(); }, DeviceMonitor::kPeriod) {}
+                                                 FindDeviceProbes(devices_, root))) {
+    tasks_.Add(PowerMonitor::kPeriod, [power = power_] { power->Poll(); });
+    tasks_.Add(DeviceMonitor::kPeriod, [monitor = monitor_] { monitor->Poll(); });
+    tasks_.Start();
+  }
 
   absl::StatusOr<v1::GetServerInfoResponse> Read() override {
     v1::GetServerInfoResponse info;
@@ -63,8 +66,8 @@ class LocalPower final : public PowerSource {
   const std::vector<DeviceDescription> devices_;
   const std::shared_ptr<PowerMonitor> power_;
   const std::shared_ptr<DeviceMonitor> monitor_;
-  const Sampler power_sampler_;
-  const Sampler device_sampler_;
+  SystemClock clock_;
+  PeriodicTasks tasks_{&clock_, /*may_hang=*/true};
 };
 
 }  // namespace

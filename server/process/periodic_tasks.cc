@@ -8,63 +8,69 @@
 
 namespace orbserve {
 
+PeriodicTasks::PeriodicTasks(Clock* clock, bool may_hang) : may_hang_(may_hang) {
+  state_->clock = clock;
+}
+
 PeriodicTasks::~PeriodicTasks() {
-  {
-    const std::scoped_lock lock(mutex_);
-    stopping_ = true;
-    is_woken_ = true;
-  }
-  woken_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  std::unique_lock lock(state_->mutex);
+  state_->stopping = true;
+  state_->is_woken = true;
+  state_->changed.notify_all();
+  if (!thread_.joinable()) return;
+  const bool stops =
+      !may_hang_ || state_->changed.wait_for(lock, kStopTime, [this] { return state_->stopped; });
+  lock.unlock();
+  stops ? thread_.join() : thread_.detach();
 }
 
 PeriodicTasks::Id PeriodicTasks::Add(std::chrono::milliseconds period,
                                      absl::AnyInvocable<void()> run) {
-  const std::scoped_lock lock(mutex_);
-  tasks_.push_back({period, std::move(run), clock_->Now() + period});
-  return tasks_.size() - 1;
+  const std::scoped_lock lock(state_->mutex);
+  state_->tasks.push_back({period, std::move(run), state_->clock->Now() + period});
+  return state_->tasks.size() - 1;
 }
 
 void PeriodicTasks::Start() {
-  const std::scoped_lock lock(mutex_);
-  if (!tasks_.empty()) thread_ = std::thread([this] { Run(); });
+  const std::scoped_lock lock(state_->mutex);
+  if (!state_->tasks.empty()) thread_ = std::thread([state = state_] { state->Run(); });
 }
 
 void PeriodicTasks::RunSoon(Id id) {
-  {
-    const std::scoped_lock lock(mutex_);
-    tasks_[id].next = SteadyTime::min();
-    is_woken_ = true;
-  }
-  woken_.notify_all();
+  const std::scoped_lock lock(state_->mutex);
+  state_->tasks[id].next = SteadyTime::min();
+  state_->is_woken = true;
+  state_->changed.notify_all();
 }
 
-void PeriodicTasks::RunDue() {
-  std::unique_lock lock(mutex_);
-  for (Task& task : tasks_) {
-    if (stopping_) return;
-    if (task.next > clock_->Now()) continue;
+void PeriodicTasks::RunDue() { state_->RunDue(); }
+
+void PeriodicTasks::State::RunDue() {
+  std::unique_lock lock(mutex);
+  for (Task& task : tasks) {
+    if (stopping) return;
+    if (task.next > clock->Now()) continue;
     task.next = kNever;  // unless RunSoon() is called meanwhile
     lock.unlock();
     task.run();
     lock.lock();
-    task.next = std::min(task.next, clock_->Now() + task.period);
+    if (stopping) return;  // the clock may be gone
+    task.next = std::min(task.next, clock->Now() + task.period);
   }
 }
 
-SteadyTime PeriodicTasks::NextTime() const {
-  SteadyTime next = kNever;
-  for (const Task& task : tasks_) next = std::min(next, task.next);
-  return next;
-}
-
-void PeriodicTasks::Run() {
+void PeriodicTasks::State::Run() {
   for (;;) {
     RunDue();
-    std::unique_lock lock(mutex_);
-    woken_.wait_until(lock, NextTime(), [this] { return is_woken_; });
-    if (stopping_) return;
-    is_woken_ = false;
+    std::unique_lock lock(mutex);
+    SteadyTime next = kNever;
+    for (const Task& task : tasks) next = std::min(next, task.next);
+    changed.wait_until(lock, next, [this] { return is_woken; });
+    is_woken = false;
+    if (!stopping) continue;
+    stopped = true;
+    changed.notify_all();
+    return;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,9 +23,12 @@ namespace orbserve {
 class PeriodicTasks {
  public:
   using Id = size_t;
+  static constexpr std::chrono::milliseconds kStopTime{500};
 
-  // The clock must outlive the object.
-  explicit PeriodicTasks(Clock* clock) : clock_(clock) {}
+  // The clock must outlive the object. `may_hang`: the destructor waits for a task that is running
+  // for kStopTime at most, and then leaves the thread to itself, with everything that the tasks
+  // hold.
+  explicit PeriodicTasks(Clock* clock, bool may_hang = false);
   // Waits for a task that is running.
   ~PeriodicTasks();
   PeriodicTasks(const PeriodicTasks&) = delete;
@@ -46,17 +50,22 @@ class PeriodicTasks {
     absl::AnyInvocable<void()> run;  // used by the thread only
     SteadyTime next;
   };
+  // Held by the thread, too, which may outlive the object.
+  struct State {
+    void RunDue();
+    void Run();
 
-  void Run();
-  // The mutex is held.
-  SteadyTime NextTime() const;
+    Clock* clock = nullptr;
+    std::mutex mutex;  // guards everything below
+    std::condition_variable changed;
+    std::vector<Task> tasks;  // as many as there are from Start() on
+    bool is_woken = false;    // by RunSoon() or the destructor
+    bool stopping = false;
+    bool stopped = false;
+  };
 
-  Clock* const clock_;
-  std::mutex mutex_;  // guards everything below but the thread
-  std::condition_variable woken_;
-  std::vector<Task> tasks_;  // as many as there are from Start() on
-  bool is_woken_ = false;    // by RunSoon() or the destructor
-  bool stopping_ = false;
+  const bool may_hang_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
   std::thread thread_;
 };
 

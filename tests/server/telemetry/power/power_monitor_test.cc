@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "server/process/clock.h"
+#include "server/process/periodic_tasks.h"
 #include "server/telemetry/power/power_monitor.h"
 
 #include <atomic>
@@ -22,7 +24,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/telemetry/metrics.h"
-#include "server/telemetry/sensors/sampler.h"
 #include "tests/server/telemetry/promtool.h"
 
 namespace orbserve {
@@ -213,12 +214,15 @@ TEST(PowerMonitorWithoutRailsTest, SaysSoAndClaimsNothing) {
   EXPECT_THAT(page, Not(HasSubstr("read_errors")));
 }
 
-TEST(SamplerTest, PollsWhileItLivesAndBatchesMayCome) {
+TEST(PowerMonitorThreadTest, IsPolledWhileBatchesCome) {
   auto sensor = std::make_shared<Sensor>();
   sensor->reading.power_watts = 10;
   auto monitor = std::make_shared<PowerMonitor>(std::vector{FakeReader(sensor, "cuda:0")});
   {
-    const Sampler sampler([monitor] { monitor->Poll(); }, milliseconds(1));
+    SystemClock clock;
+    PeriodicTasks tasks(&clock, /*may_hang=*/true);
+    tasks.Add(milliseconds(1), [monitor] { monitor->Poll(); });
+    tasks.Start();
     while (sensor->reads < 20) {
       const SteadyTime now = std::chrono::steady_clock::now();
       monitor->AddBatch("cuda:0", 1, now - milliseconds(1), now);
@@ -247,13 +251,16 @@ PowerReader HangingReader(std::shared_ptr<HangingSensor> sensor) {
           }};
 }
 
-TEST(SamplerTest, AReaderThatHangsHoldsNobodyUp) {
+TEST(PowerMonitorThreadTest, AReaderThatHangsHoldsNobodyUp) {
   auto sensor = std::make_shared<HangingSensor>();
   auto monitor = std::make_shared<PowerMonitor>(std::vector{HangingReader(sensor)});
-  auto sampler = std::make_unique<Sampler>([monitor = std::move(monitor)] { monitor->Poll(); },
-                                           milliseconds(1));
-  sensor->hangs.WaitForNotification();
-  sampler.reset();  // comes back
+  {
+    SystemClock clock;
+    PeriodicTasks tasks(&clock, /*may_hang=*/true);
+    tasks.Add(milliseconds(1), [monitor = std::move(monitor)] { monitor->Poll(); });
+    tasks.Start();
+    sensor->hangs.WaitForNotification();
+  }  // comes back
   EXPECT_FALSE(sensor->gone.HasBeenNotified());
   sensor->let_go.Notify();
   sensor->gone.WaitForNotification();  // the thread took the last share of the monitor with it
