@@ -18,10 +18,10 @@ FileStamp StampOf(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) return {};
   // The time of the last change of its status: a file that is moved here keeps that of its
   // contents.
-  return {.device = status.st_dev,
-          .inode = status.st_ino,
-          .size = status.st_size,
-          .changed_ns = int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec};
+  const int64_t changed_ns =
+      int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
+  return {static_cast<int64_t>(status.st_dev), static_cast<int64_t>(status.st_ino),
+          static_cast<int64_t>(status.st_size), changed_ns};
 }
 
 std::vector<FileStamp> StampsOf(const std::vector<std::string>& paths) {

@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_SERVER_PROCESS_RELOADER_H_
 #define ORBSERVE_SERVER_PROCESS_RELOADER_H_
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -19,16 +20,10 @@
 
 namespace orbserve {
 
-// Tells whether a file was replaced or written to: links are followed, so that a link that points
-// elsewhere counts. All zero for a file that is not there.
-struct FileStamp {
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  int64_t size = 0;
-  int64_t changed_ns = 0;
-
-  friend bool operator==(const FileStamp& a, const FileStamp& b) = default;
-};
+// Device, inode, size and time of the last change of a file: they tell whether it was replaced or
+// written to. Links are followed, so that a link that points elsewhere counts. All zero for a file
+// that is not there.
+using FileStamp = std::array<int64_t, 4>;
 
 // Files that belong together, such as a certificate and its key.
 struct WatchedFiles {

@@ -12,7 +12,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -22,19 +21,11 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// First line of a file, or nothing.
-std::optional<std::string> FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return line;
-}
-
 // A number of bytes in a file of a cgroup. "max", and no file, are no limit.
 int64_t LimitIn(const std::string& path) {
-  const std::optional<std::string> line = FirstLine(path);
+  std::ifstream file(path);
   uint64_t bytes = 0;
-  if (!line.has_value() || !absl::SimpleAtoi(*line, &bytes)) return kNoLimit;
+  if (!(file >> bytes)) return kNoLimit;
   // Version 1 writes a number near 2^63 where there is no limit.
   return static_cast<int64_t>(std::min<uint64_t>(bytes, uint64_t{1} << 62));
 }
@@ -76,14 +67,12 @@ int64_t CgroupLimit(const std::string& root) {
 // Bytes of the line NAME of /proc/meminfo.
 std::optional<int64_t> MemInfo(const std::string& root, absl::string_view name) {
   std::ifstream file(absl::StrCat(root, "/proc/meminfo"));
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::vector<std::string> parts = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    int64_t kib = 0;
-    if (parts.size() >= 2 && parts[0] == absl::StrCat(name, ":") &&
-        absl::SimpleAtoi(parts[1], &kib)) {
-      return kib * 1024;
-    }
+  const std::string wanted = absl::StrCat(name, ":");
+  std::string key;
+  std::string rest;
+  int64_t kib = 0;
+  while (file >> key >> kib && std::getline(file, rest)) {
+    if (key == wanted) return kib * 1024;
   }
   return std::nullopt;
 }
@@ -114,17 +103,13 @@ int64_t AddressSpaceLimit() {
 
 MemoryState ReadMemoryState(const std::string& root) {
   MemoryState state;
-  const std::optional<std::string> line = FirstLine(absl::StrCat(root, "/proc/self/statm"));
-  if (line.has_value()) {
-    const std::vector<std::string> pages = absl::StrSplit(*line, ' ');
+  std::ifstream pages(absl::StrCat(root, "/proc/self/statm"));
+  int64_t all = 0;
+  int64_t resident = 0;
+  if (pages >> all >> resident) {
     const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
-    int64_t all = 0;
-    int64_t resident = 0;
-    if (pages.size() >= 2 && absl::SimpleAtoi(pages[0], &all) &&
-        absl::SimpleAtoi(pages[1], &resident)) {
-      state.address_bytes = all * page_bytes;
-      state.resident_bytes = resident * page_bytes;
-    }
+    state.address_bytes = all * page_bytes;
+    state.resident_bytes = resident * page_bytes;
   }
   state.available_bytes = MemInfo(root, "MemAvailable").value_or(-1);
   return state;

@@ -6,7 +6,7 @@
 // of a queue. They come from the reserve then, so that only large allocations fail, at the few
 // places that expect it.
 //
-// operator_new.cc replaces the program's `operator new` by one that falls back on the reserve.
+// memory_reserve.cc replaces the program's `operator new` by one that falls back on the reserve.
 
 #ifndef ORBSERVE_SERVER_PROCESS_MEMORY_MEMORY_RESERVE_H_
 #define ORBSERVE_SERVER_PROCESS_MEMORY_MEMORY_RESERVE_H_
