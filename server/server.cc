@@ -236,7 +236,7 @@ class Server::Impl {
   Ledger ledger_;
   Health health_;
   SystemClock clock_;
-  const std::unique_ptr<FeatureBackend> backend_;
+  const std::shared_ptr<FeatureBackend> backend_;
   Metrics metrics_;
   const std::shared_ptr<PowerMonitor> power_;
   const std::shared_ptr<DeviceMonitor> device_monitor_;
@@ -424,15 +424,15 @@ class Server::Impl {
     if (hooks_.on_self_check_failed) hooks_.on_self_check_failed();
   }
 
-  std::unique_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
+  std::shared_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
                                                std::unique_ptr<FeatureBackend> fallback) {
     if (fallback == nullptr) return primary;
     FailoverOptions options = FailoverOptionsOf(config_.backend());
     options.on_stall = [this](bool stalled) { OnDeviceStall(stalled); };
     options.on_lost = [this](const DeviceLoss& loss) { OnDeviceLost(loss); };
-    return std::make_unique<FailoverBackend>(std::move(primary), std::move(fallback), &clock_,
-                                             std::make_unique<WorkerPool>(WorkerPoolOptions{}),
-                                             std::move(options));
+    return MakeFailoverBackend(std::move(primary), std::move(fallback), &clock_,
+                               std::make_unique<WorkerPool>(WorkerPoolOptions{}),
+                               std::move(options));
   }
 
   // The device may be lost, or only slow: accepted requests wait, new ones go to another server.

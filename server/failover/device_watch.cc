@@ -24,33 +24,6 @@ DeviceWatch::DeviceWatch(Clock* clock, DeviceWatchOptions options)
       options_(std::move(options)),
       alarm_(clock->MakeAlarm([this] { OnAlarm(); })) {}
 
-void DeviceWatch::BatchBegins() {
-  absl::MutexLock lock(&mutex_);
-  WorkBegins();
-}
-
-void DeviceWatch::BatchEnds() {
-  absl::MutexLock lock(&mutex_);
-  WorkEnds();
-}
-
-void DeviceWatch::BatchRefused() {
-  absl::MutexLock lock(&mutex_);
-  if (!stopped_) --working_;
-}
-
-void DeviceWatch::PlanBegins() {
-  absl::MutexLock lock(&mutex_);
-  WorkBegins();
-  ++plans_in_making_;
-}
-
-void DeviceWatch::PlanEnds() {
-  absl::MutexLock lock(&mutex_);
-  WorkEnds();
-  --plans_in_making_;
-}
-
 void DeviceWatch::Stop() {
   absl::MutexLock lock(&mutex_);
   stopped_ = true;
@@ -61,23 +34,33 @@ void DeviceWatch::Close() {
   alarm_.reset();
 }
 
-void DeviceWatch::WorkBegins() {
-  if (stopped_) return;
-  if (working_ == 0) Hear(clock_->Now());
-  // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
-  if (!armed_) Arm(NextLook(heard_at_));
-  ++working_;  // last, as setting the alarm may find no memory
+void DeviceWatch::Begin(DeviceWork work) {
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_) {
+    if (working_ == 0) Hear(clock_->Now());
+    // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
+    if (!armed_) Arm(NextLook(heard_at_));
+    ++working_;  // after the alarm, for which there may be no memory
+  }
+  if (work == DeviceWork::kPlan) ++plans_in_making_;
 }
 
-void DeviceWatch::WorkEnds() {
+void DeviceWatch::BatchRefused() {
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_) --working_;
+}
+
+void DeviceWatch::End(DeviceWork work) {
+  absl::MutexLock lock(&mutex_);
+  // Plans are slow, and so is what waits for them; that is not usual.
+  const bool is_usual = plans_in_making_ == 0;
+  if (work == DeviceWork::kPlan) --plans_in_making_;
   if (stopped_) return;
   --working_;
   const SteadyTime now = clock_->Now();
-  // Plans are slow, and so is what waits for them; that is not usual.
-  const bool is_batch = plans_in_making_ == 0;
-  if (is_batch && answers_ < kFirstAnswers) {
+  if (is_usual && answers_ < kFirstAnswers) {
     ++answers_;
-  } else if (is_batch && !stalled_) {
+  } else if (is_usual && !stalled_) {
     usual_ = std::max(now - heard_at_,
                       std::chrono::duration_cast<SteadyTime::duration>(usual_ * kUsualDecay));
   }

@@ -40,6 +40,8 @@ struct DeviceWatchOptions {
   absl::AnyInvocable<uint64_t()> progress;
 };
 
+enum class DeviceWork { kBatch, kPlan };
+
 // Thread-safe.
 class DeviceWatch {
  public:
@@ -50,12 +52,10 @@ class DeviceWatch {
 
   // The caller reports the backend's work: a batch from its submission to its answer, and a plan
   // while it is made.
-  void BatchBegins();
-  void BatchEnds();
-  // Takes a BatchBegins() back: the backend did not take the batch, which is no answer.
+  void Begin(DeviceWork work);
+  void End(DeviceWork work);
+  // Takes the Begin() of a batch back: the backend did not take the batch, which is no answer.
   void BatchRefused();
-  void PlanBegins();
-  void PlanEnds();
 
   // No callback is called after this, except calls that have begun. Work that is reported later is
   // ignored.
@@ -65,8 +65,6 @@ class DeviceWatch {
   void Close();
 
  private:
-  void WorkBegins() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WorkEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // An answer came, or the first work.
   void Hear(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime::duration StallLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

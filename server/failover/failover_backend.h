@@ -26,14 +26,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "features/backend.h"
 #include "server/process/clock.h"
-#include "server/serving/worker_pool.h"
+#include "server/serving/executor.h"
 
 namespace orbserve {
 
@@ -53,40 +50,18 @@ struct FailoverOptions {
   std::function<void(const DeviceLoss&)> on_lost;
 };
 
-class FailoverBackend final : public FeatureBackend {
- public:
-  // `clock` must outlive the backend. `executor` has one thread, which works only when the device
-  // stalls or is lost.
-  FailoverBackend(std::unique_ptr<FeatureBackend> primary, std::unique_ptr<FeatureBackend> fallback,
-                  Clock* clock, std::unique_ptr<Executor> executor, FailoverOptions options);
-  ~FailoverBackend() override;
-
-  // The primary's, also after a loss.
-  absl::string_view name() const override;
-  std::vector<DeviceDescription> devices() const override;
-  BackendState state() const override;
-  // The entries of the primary, then those of the fallback. After a loss the entries of the primary
-  // stay as they were last read: its memory is leaked, not freed.
-  std::vector<MemoryUse> memory() const override;
-
-  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override;
-  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
-                                                        bool with_mask) override;
-  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
-              FrameBatchDone done) override;
-  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override;
-  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override;
-  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
-      const FrameState& state) override;
-  void FreeIdle() override;
-  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
-      std::shared_ptr<const Features> features) override;
-  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override;
-
- private:
-  class Core;
-  const std::shared_ptr<Core> core_;
-};
+// `clock` must outlive the backend. `executor` has one thread, which works only when the device
+// stalls or is lost. Destruction waits for the batches in flight; calls of a leaked primary may
+// come later, and do nothing.
+//
+// Name and devices are the primary's, also after a loss. memory() has the entries of the primary,
+// then those of the fallback. After a loss the entries of the primary stay as they were last read:
+// its memory is leaked, not freed.
+std::shared_ptr<FeatureBackend> MakeFailoverBackend(std::unique_ptr<FeatureBackend> primary,
+                                                    std::unique_ptr<FeatureBackend> fallback,
+                                                    Clock* clock,
+                                                    std::unique_ptr<Executor> executor,
+                                                    FailoverOptions options);
 
 }  // namespace orbserve
 

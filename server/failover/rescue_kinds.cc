@@ -5,92 +5,100 @@
 
 #include <utility>
 
+#include "features/errors.h"
+
 namespace orbserve {
 namespace {
 
-// Makes a state matchable by the fallback. Returns false when the primary cannot export it.
-bool MoveToFallback(FeatureBackend& primary, FeatureBackend& fallback,
-                    std::shared_ptr<const FrameState>* state) {
-  if (*state == nullptr) return false;
-  auto features = primary.ExportState(**state);
-  if (!features.ok()) return fallback.ExportState(**state).ok();  // it is a state of the fallback
-  auto moved = fallback.ImportState(*std::move(features));
+using StatePtr = std::shared_ptr<const FrameState>;
+
+// Replaces a state by what `move` makes of it, unless it is one of the fallback. Returns false
+// where that cannot be done.
+template <typename Move>
+bool MoveState(FeatureBackend& fallback, StatePtr& state, const Move& move) {
+  if (state == nullptr) return false;
+  if (fallback.ExportState(*state).ok()) return true;
+  absl::StatusOr<StatePtr> moved = move(*state);
   if (!moved.ok()) return false;
-  *state = *std::move(moved);
+  state = *std::move(moved);
   return true;
-}
-
-// Makes the pyramid of a state again on the fallback. Returns false where that cannot be done.
-bool RebuildOnFallback(FeatureBackend& fallback, std::shared_ptr<const FrameState>* state) {
-  if (*state == nullptr) return false;
-  if (fallback.ExportState(**state).ok()) return true;  // it is a state of the fallback
-  auto rebuilt = fallback.RebuildPyramid(**state);
-  if (!rebuilt.ok()) return false;
-  *state = *std::move(rebuilt);
-  return true;
-}
-
-// The one part of a batch whose jobs stay together, or none without jobs.
-template <typename Job>
-std::vector<RescuePart<Job>> Together(RescuePart<Job> part) {
-  std::vector<RescuePart<Job>> parts;
-  if (!part.jobs.empty()) parts.push_back(std::move(part));
-  return parts;
 }
 
 }  // namespace
 
-std::vector<RescuePart<FrameJob>> FrameRescue::Divide(FeatureBackend&, FeatureBackend& fallback,
-                                                      const Common& plan, std::vector<Job> jobs,
-                                                      const std::vector<size_t>& missing) {
-  std::vector<RescuePart<Job>> parts;
-  if (plan == nullptr || !plan->Fallback(fallback).ok()) return parts;
-  parts.resize(missing.size());
-  for (size_t i = 0; i < missing.size(); ++i) {
-    parts[i].places.push_back(missing[i]);
-    parts[i].jobs.push_back(std::move(jobs[missing[i]]));
+void KeepUntilExit(std::shared_ptr<const void> object) {
+  static absl::Mutex* const mutex = new absl::Mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<const void>>;
+  absl::MutexLock lock(mutex);
+  kept->push_back(std::move(object));
+}
+
+RescuablePlan::RescuablePlan(std::shared_ptr<FeaturePlan> primary,
+                             std::shared_ptr<FeaturePlan> fallback,
+                             std::shared_ptr<const std::atomic<bool>> lost)
+    : spec_(primary != nullptr ? primary->spec() : fallback->spec()),
+      max_batch_frames_((primary != nullptr ? primary : fallback)->max_batch_frames()),
+      is_large_((primary != nullptr ? primary : fallback)->is_large()),
+      frame_bytes_((primary != nullptr ? primary : fallback)->frame_bytes(false)),
+      masked_frame_bytes_((primary != nullptr ? primary : fallback)->frame_bytes(true)),
+      lost_(std::move(lost)),
+      primary_(std::move(primary)),
+      fallback_(std::move(fallback)) {}
+
+RescuablePlan::~RescuablePlan() {
+  if (primary_ != nullptr && lost_->load(std::memory_order_acquire)) {
+    KeepUntilExit(std::move(primary_));
   }
-  return parts;
 }
 
-void FrameRescue::SubmitToPrimary(FeatureBackend& primary, const Common& plan,
-                                  std::vector<Job> jobs, Done done) {
-  // A plan of the fallback alone exists only after the loss.
-  primary.Submit(plan == nullptr ? nullptr : plan->primary(), std::move(jobs), std::move(done));
-}
-
-void FrameRescue::SubmitToFallback(FeatureBackend& fallback, const Common& plan,
-                                   std::vector<Job> jobs, Done done) {
-  fallback.Submit(*plan->Fallback(fallback), std::move(jobs), std::move(done));  // Divide() made it
-}
-
-std::vector<RescuePart<MatchJob>> MatchRescue::Divide(FeatureBackend& primary,
-                                                      FeatureBackend& fallback, const Common&,
-                                                      std::vector<Job> jobs,
-                                                      const std::vector<size_t>& missing) {
-  RescuePart<Job> part;
-  for (const size_t index : missing) {
-    Job& job = jobs[index];
-    if (!MoveToFallback(primary, fallback, &job.query)) continue;
-    if (!MoveToFallback(primary, fallback, &job.train)) continue;
-    part.jobs.push_back(std::move(job));
-    part.places.push_back(index);
+absl::StatusOr<std::shared_ptr<FeaturePlan>> RescuablePlan::Fallback(FeatureBackend& backend) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (fallback_ != nullptr) return fallback_;
   }
-  return Together(std::move(part));
+  // Outside the lock, which size_bytes() takes. If two threads make one, the first to end wins.
+  ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<FeaturePlan> made, backend.MakePlan(spec_));
+  absl::MutexLock lock(&mutex_);
+  if (fallback_ == nullptr) fallback_ = std::move(made);
+  return fallback_;
 }
 
-std::vector<RescuePart<TrackJob>> TrackRescue::Divide(FeatureBackend&, FeatureBackend& fallback,
-                                                      const Common&, std::vector<Job> jobs,
-                                                      const std::vector<size_t>& missing) {
-  RescuePart<Job> part;
-  for (const size_t index : missing) {
-    Job& job = jobs[index];
-    if (!RebuildOnFallback(fallback, &job.from)) continue;
-    if (!RebuildOnFallback(fallback, &job.to)) continue;
-    part.jobs.push_back(std::move(job));
-    part.places.push_back(index);
+size_t RescuablePlan::size_bytes() const {
+  size_t bytes = 0;
+  if (primary_ != nullptr && !lost_->load(std::memory_order_acquire)) {
+    bytes += primary_->size_bytes();
   }
-  return Together(std::move(part));
+  absl::MutexLock lock(&mutex_);
+  if (fallback_ != nullptr) bytes += fallback_->size_bytes();
+  return bytes;
+}
+
+bool MatchRescue::Move(FeatureBackend& primary, FeatureBackend& fallback, const Common&, Job& job) {
+  const auto move = [&](const FrameState& state) -> absl::StatusOr<StatePtr> {
+    ORBSERVE_ASSIGN_OR_RETURN(auto features, primary.ExportState(state));
+    return fallback.ImportState(std::move(features));
+  };
+  return MoveState(fallback, job.query, move) && MoveState(fallback, job.train, move);
+}
+
+bool TrackRescue::Move(FeatureBackend&, FeatureBackend& fallback, const Common&, Job& job) {
+  const auto move = [&](const FrameState& state) { return fallback.RebuildPyramid(state); };
+  return MoveState(fallback, job.from, move) && MoveState(fallback, job.to, move);
+}
+
+bool FrameRescue::Move(FeatureBackend&, FeatureBackend& fallback, const Common& plan, Job&) {
+  return plan != nullptr && plan->Fallback(fallback).ok();
+}
+
+void FrameRescue::SubmitTo(FeatureBackend& backend, bool is_fallback, const Common& plan,
+                           std::vector<Job> jobs, Done done) {
+  std::shared_ptr<FeaturePlan> own;  // a plan of the fallback alone exists only after the loss
+  if (is_fallback) {
+    own = *plan->Fallback(backend);  // Move() made it
+  } else if (plan != nullptr) {
+    own = plan->primary();
+  }
+  backend.Submit(std::move(own), std::move(jobs), std::move(done));
 }
 
 }  // namespace orbserve

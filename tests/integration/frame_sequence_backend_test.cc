@@ -142,7 +142,7 @@ class DeviceThatIsLost final : public FeatureBackend {
 // The server's parts behind a stream.
 class Engine {
  public:
-  explicit Engine(std::unique_ptr<FeatureBackend> backend, int tracks_in_flight = 4)
+  explicit Engine(std::shared_ptr<FeatureBackend> backend, int tracks_in_flight = 4)
       : backend_(std::move(backend)),
         references_(ReferenceStoreOptions{}),
         batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_, BatcherOptions{})),
@@ -175,7 +175,7 @@ class Engine {
   SystemClock clock_;
   ServingObserver observer_;
   WorkerPool answerers_{{.threads = 4}};
-  std::unique_ptr<FeatureBackend> backend_;
+  std::shared_ptr<FeatureBackend> backend_;
   ReferenceStore references_;
   absl::Mutex mutex_;
   std::vector<std::shared_ptr<FeaturePlan>> plans_ ABSL_GUARDED_BY(mutex_);
@@ -412,7 +412,7 @@ TEST(FrameSequenceBackendTest, TracksGoOnWithTheSameBitsAndIdsAfterTheLossOfADev
     options.rescue_time = milliseconds(60'000);
     options.on_lost = [&losses](const DeviceLoss&) { ++losses; };
     {
-      Engine engine(std::make_unique<FailoverBackend>(
+      Engine engine(MakeFailoverBackend(
           std::make_unique<DeviceThatIsLost>(cpu::Backend({.threads = 2}), last_batch),
           cpu::Backend({.threads = 2}), &clock, std::make_unique<WorkerPool>(WorkerPoolOptions{}),
           std::move(options)));

@@ -21,9 +21,9 @@ class DeviceWatchTest : public ::testing::Test {
   // Batches that each take so long, one after the other.
   void Batches(int count, milliseconds each) {
     for (int i = 0; i < count; ++i) {
-      watch_.BatchBegins();
+      watch_.Begin(DeviceWork::kBatch);
       clock_.Advance(each);
-      watch_.BatchEnds();
+      watch_.End(DeviceWork::kBatch);
     }
   }
 
@@ -40,12 +40,12 @@ class DeviceWatchTest : public ::testing::Test {
 };
 
 TEST_F(DeviceWatchTest, SilenceCountsFromTheLastAnswerWhileThereIsWork) {
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(400));
-  watch_.BatchBegins();  // no answer
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);  // no answer
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(99));
-  watch_.BatchEnds();
+  watch_.End(DeviceWork::kBatch);
   clock_.Advance(milliseconds(499));
   EXPECT_EQ(silences_, 0);
   clock_.Advance(milliseconds(1));
@@ -53,13 +53,13 @@ TEST_F(DeviceWatchTest, SilenceCountsFromTheLastAnswerWhileThereIsWork) {
 }
 
 TEST_F(DeviceWatchTest, ABatchThatIsNotTakenIsNeitherWorkNorAnAnswer) {
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   watch_.BatchRefused();
   clock_.Advance(milliseconds(10'000));
   EXPECT_EQ(silences_, 0);
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(499));
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   watch_.BatchRefused();
   EXPECT_EQ(silences_, 0);
   clock_.Advance(milliseconds(1));
@@ -68,7 +68,7 @@ TEST_F(DeviceWatchTest, ABatchThatIsNotTakenIsNeitherWorkNorAnAnswer) {
 
 TEST_F(DeviceWatchTest, TimeInWhichTheProcessStoodStillIsNoSilence) {
   Batches(20, milliseconds(1));
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(10));
   clock_.StandStill(milliseconds(10'000));
   clock_.Advance(milliseconds(19));
@@ -87,7 +87,7 @@ TEST_F(DeviceWatchTest, WithoutWorkThereIsNoSilence) {
   clock_.Advance(milliseconds(10'000));
   Batches(1, milliseconds(1));
   clock_.Advance(milliseconds(10'000));
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(499));
   EXPECT_EQ(silences_, 0);
   EXPECT_TRUE(stalls_.empty());
@@ -96,36 +96,36 @@ TEST_F(DeviceWatchTest, WithoutWorkThereIsNoSilence) {
 TEST_F(DeviceWatchTest, AStallIsFourTimesWhatIsUsualAndForgottenSlowly) {
   Batches(16 + 1, milliseconds(40));  // the first are not judged
   Batches(1, milliseconds(100));
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(399));
   EXPECT_TRUE(stalls_.empty());
-  watch_.BatchEnds();
+  watch_.End(DeviceWork::kBatch);
   EXPECT_TRUE(stalls_.empty());
   // 399 ms are usual now; after a thousand answers they are no more than the stall's own limit.
   Batches(1000, milliseconds(1));
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(49));
   EXPECT_TRUE(stalls_.empty());
   clock_.Advance(milliseconds(1));
   EXPECT_EQ(stalls_, std::vector<bool>{true});
-  watch_.BatchEnds();
+  watch_.End(DeviceWork::kBatch);
   EXPECT_EQ(stalls_, (std::vector<bool>{true, false}));
   EXPECT_EQ(silences_, 0);
 }
 
 TEST_F(DeviceWatchTest, WhilePlansAreMadeNothingIsAStallButSilenceIs) {
   Batches(20, milliseconds(1));
-  watch_.PlanBegins();
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kPlan);
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(499));
   EXPECT_TRUE(stalls_.empty());
   clock_.Advance(milliseconds(1));
   EXPECT_EQ(silences_, 1);
-  watch_.PlanEnds();
+  watch_.End(DeviceWork::kPlan);
   clock_.Advance(milliseconds(60));
-  watch_.BatchEnds();
+  watch_.End(DeviceWork::kBatch);
   // What took long because of the plan did not become usual.
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(240));
   EXPECT_EQ(stalls_, std::vector<bool>{true});
 }
@@ -135,7 +135,7 @@ TEST_F(DeviceWatchTest, ProgressCountsAsAnAnswer) {
   progress_ = 7;
   Batches(1, milliseconds(1));
   // A match that takes thirty times as long as silence, of which something is done all the time.
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   for (int i = 0; i < 750; ++i) {
     clock_.Advance(milliseconds(20));
     ++progress_;
@@ -157,12 +157,12 @@ TEST_F(DeviceWatchTest, ProgressCountsAsAnAnswer) {
 
 TEST_F(DeviceWatchTest, OnceStoppedItTellsNothing) {
   Batches(20, milliseconds(1));
-  watch_.BatchBegins();
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(50));
   ASSERT_EQ(stalls_, std::vector<bool>{true});
   watch_.Stop();
-  watch_.BatchEnds();
-  watch_.BatchBegins();
+  watch_.End(DeviceWork::kBatch);
+  watch_.Begin(DeviceWork::kBatch);
   clock_.Advance(milliseconds(10'000));
   EXPECT_EQ(stalls_, std::vector<bool>{true});
   EXPECT_EQ(silences_, 0);
@@ -172,11 +172,11 @@ TEST(DeviceWatchLifeTest, OnceClosedItNeedsNoClock) {
   auto clock = std::make_unique<FakeClock>();
   DeviceWatch watch(clock.get(),
                     {.on_stall = [](bool) { ADD_FAILURE(); }, .on_silence = [] { ADD_FAILURE(); }});
-  watch.BatchBegins();
+  watch.Begin(DeviceWork::kBatch);
   watch.Close();
   clock.reset();
-  watch.BatchEnds();
-  watch.BatchBegins();
+  watch.End(DeviceWork::kBatch);
+  watch.Begin(DeviceWork::kBatch);
 }
 
 }  // namespace

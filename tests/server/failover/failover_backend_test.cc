@@ -17,6 +17,7 @@
 #include "absl/synchronization/notification.h"
 #include "features/errors.h"
 #include "gtest/gtest.h"
+#include "server/serving/worker_pool.h"
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
 
@@ -65,9 +66,8 @@ class FailoverBackendTest : public ::testing::Test {
       losses_.push_back(loss);
       rescued_before_told_ = !fallback_->batches.empty();
     };
-    backend_ = std::make_unique<FailoverBackend>(std::move(primary), std::move(fallback), &clock_,
-                                                 std::make_unique<HandExecutor>(&tasks_),
-                                                 std::move(options));
+    backend_ = MakeFailoverBackend(std::move(primary), std::move(fallback), &clock_,
+                                   std::make_unique<HandExecutor>(&tasks_), std::move(options));
     plan_ = *backend_->MakePlan({640, 480, {}});
   }
 
@@ -127,7 +127,7 @@ class FailoverBackendTest : public ::testing::Test {
   HandBackend* primary_ = nullptr;
   HandBackend* fallback_ = nullptr;
   bool primary_destroyed_ = false;
-  std::unique_ptr<FailoverBackend> backend_;
+  std::shared_ptr<FeatureBackend> backend_;
   std::shared_ptr<FeaturePlan> plan_;
   std::vector<FrameJob> last_jobs_;
   std::vector<FrameBatchAnswer> answers_;
@@ -650,10 +650,11 @@ TEST_P(FailoverBackendThreadsTest, EveryFrameIsAnsweredOnceWhenTheDeviceFailsUnd
     options.silence = milliseconds(50);
     options.rescue_time = std::chrono::minutes(5);
     options.on_lost = [&](const DeviceLoss&) { ++losses; };
-    FailoverBackend backend(std::make_unique<FailingBackend>(300 + 400 * round, GetParam()),
+    const auto backend =
+        MakeFailoverBackend(std::make_unique<FailingBackend>(300 + 400 * round, GetParam()),
                             std::make_unique<FailingBackend>(1 << 30, false), &clock,
                             std::make_unique<WorkerPool>(WorkerPoolOptions{}), std::move(options));
-    const auto plan = *backend.MakePlan({64, 64, {}});
+    const auto plan = *backend->MakePlan({64, 64, {}});
     std::atomic<int> wrong{0};
     absl::BlockingCounter open(kThreads * kBatches);
     std::vector<std::thread> threads;
@@ -662,7 +663,7 @@ TEST_P(FailoverBackendThreadsTest, EveryFrameIsAnsweredOnceWhenTheDeviceFailsUnd
         for (int i = 0; i < kBatches; ++i) {
           std::vector<FrameJob> jobs;
           for (int j = 0; j <= i % 3; ++j) jobs.push_back(JobNumber(1 + t + i + j));
-          backend.Submit(plan, std::move(jobs), [&, t, i](FrameBatchAnswer answer) {
+          backend->Submit(plan, std::move(jobs), [&, t, i](FrameBatchAnswer answer) {
             if (answer.frames.size() != static_cast<size_t>(1 + i % 3)) ++wrong;
             for (size_t j = 0; j < answer.frames.size(); ++j) {
               const FrameAnswer& frame = answer.frames[j];

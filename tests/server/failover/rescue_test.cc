@@ -25,7 +25,7 @@ absl::Status TrappedDevice() { return MakeError(ErrorReason::kDeviceLost, "it tr
 // query.
 class RescueTest : public ::testing::Test {
  protected:
-  uint64_t AddFrames(std::vector<int> numbers) {
+  Rescue::BatchPtr<FrameRescue> AddFrames(std::vector<int> numbers) {
     std::vector<FrameJob> jobs;
     for (const int number : numbers) {
       FrameJob job;
@@ -38,7 +38,7 @@ class RescueTest : public ::testing::Test {
                                       frames_.push_back(std::move(answer));
                                     });
   }
-  uint64_t AddMatch(int number) {
+  Rescue::BatchPtr<MatchRescue> AddMatch(int number) {
     const auto state = std::make_shared<HandState>(static_cast<size_t>(number), "gpu");
     return rescue_.Add<MatchRescue>({}, {{state, state, {}}},
                                     [this, number](MatchBatchAnswer answer) {
@@ -67,11 +67,11 @@ class RescueTest : public ::testing::Test {
 };
 
 TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
-  const uint64_t id = AddFrames({1, 2});
+  const auto batch = AddFrames({1, 2});
   const absl::Status full = MakeError(ErrorReason::kOutOfMemory, "full");
-  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), full})).ok());
-  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({TrappedDevice(), TrappedDevice()})).ok());
-  rescue_.RescueBatch<FrameRescue>(id);
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(batch, Answer({absl::OkStatus(), full})).ok());
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(batch, Answer({TrappedDevice(), TrappedDevice()})).ok());
+  rescue_.RescueBatch<FrameRescue>(batch);
   rescue_.RescueAll();
   rescue_.GiveUp();
   EXPECT_THAT(order_, ElementsAre(1));
@@ -81,8 +81,8 @@ TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
 }
 
 TEST_F(RescueTest, ABatchThatIsWithdrawnIsNotAnswered) {
-  EXPECT_TRUE(rescue_.Withdraw<FrameRescue>(AddFrames({1})));
-  EXPECT_TRUE(rescue_.Withdraw<MatchRescue>(AddMatch(2)));
+  EXPECT_TRUE(rescue_.Withdraw(*AddFrames({1})));
+  EXPECT_TRUE(rescue_.Withdraw(*AddMatch(2)));
   rescue_.RescueAll();
   rescue_.GiveUp();
   rescue_.WaitUntilEmpty();
@@ -91,29 +91,29 @@ TEST_F(RescueTest, ABatchThatIsWithdrawnIsNotAnswered) {
 }
 
 TEST_F(RescueTest, ABatchThatHasAnotherOwnerCannotBeWithdrawn) {
-  const uint64_t answered = AddFrames({1});
+  const auto answered = AddFrames({1});
   EXPECT_TRUE(rescue_.Done<FrameRescue>(answered, Answer({absl::OkStatus()})).ok());
-  EXPECT_FALSE(rescue_.Withdraw<FrameRescue>(answered));
-  const uint64_t rescued = AddFrames({2});
+  EXPECT_FALSE(rescue_.Withdraw(*answered));
+  const auto rescued = AddFrames({2});
   rescue_.RescueBatch<FrameRescue>(rescued);
-  EXPECT_FALSE(rescue_.Withdraw<FrameRescue>(rescued));
+  EXPECT_FALSE(rescue_.Withdraw(*rescued));
   fallback_.FinishBatch();
   EXPECT_THAT(order_, ElementsAre(1, 2));
 }
 
 TEST_F(RescueTest, ALossIsToldAndKeptForTheRescueOfTheFramesThatItHit) {
-  const uint64_t id = AddFrames({1, 2, 3});
-  EXPECT_EQ(
-      rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), TrappedDevice(), TrappedDevice()})),
-      TrappedDevice());
+  const auto batch = AddFrames({1, 2, 3});
+  EXPECT_EQ(rescue_.Done<FrameRescue>(batch,
+                                      Answer({absl::OkStatus(), TrappedDevice(), TrappedDevice()})),
+            TrappedDevice());
   EXPECT_THAT(order_, IsEmpty());
-  rescue_.RescueBatch<FrameRescue>(id);
-  rescue_.RescueBatch<FrameRescue>(id);
+  rescue_.RescueBatch<FrameRescue>(batch);
+  rescue_.RescueBatch<FrameRescue>(batch);
   ASSERT_EQ(fallback_.batches.size(), 2u);
   EXPECT_THAT(fallback_.Numbers(0), ElementsAre(2));
   EXPECT_THAT(fallback_.Numbers(1), ElementsAre(3));
   EXPECT_TRUE(
-      rescue_.Done<FrameRescue>(id, Answer({TrappedDevice(), TrappedDevice(), TrappedDevice()}))
+      rescue_.Done<FrameRescue>(batch, Answer({TrappedDevice(), TrappedDevice(), TrappedDevice()}))
           .ok());  // too late
   fallback_.FinishBatch();
   EXPECT_THAT(order_, IsEmpty());
@@ -151,7 +151,7 @@ TEST_F(RescueTest, WithoutAPlanThereIsNoRescue) {
   rescue_.RescueBatch<FrameRescue>(AddFrames({1}));
   ASSERT_THAT(order_, ElementsAre(1));
   EXPECT_EQ(ReasonIn(frames_[0], 0), ErrorReason::kDeviceLost);
-  const uint64_t foreign = rescue_.Add<FrameRescue>(
+  const auto foreign = rescue_.Add<FrameRescue>(
       nullptr, std::vector<FrameJob>(1),
       [this](FrameBatchAnswer answer) { frames_.push_back(std::move(answer)); });
   rescue_.RescueBatch<FrameRescue>(foreign);
@@ -166,10 +166,10 @@ TEST_F(RescueTest, AMatchWhoseStateCannotMoveIsLostAndTheOthersAreNot) {
   std::vector<MatchJob> jobs = {{state(1, "gpu"), state(2, "cpu"), {}},
                                 {state(3, "gpu"), state(4, "elsewhere"), {}},
                                 {state(5, "gpu"), state(6, "gpu"), {}}};
-  const uint64_t id = rescue_.Add<MatchRescue>(
-      {}, std::move(jobs),
-      [this](MatchBatchAnswer answer) { matches_.push_back(std::move(answer)); });
-  rescue_.RescueBatch<MatchRescue>(id);
+  const auto batch = rescue_.Add<MatchRescue>({}, std::move(jobs), [this](MatchBatchAnswer answer) {
+    matches_.push_back(std::move(answer));
+  });
+  rescue_.RescueBatch<MatchRescue>(batch);
   ASSERT_EQ(fallback_.matches.size(), 1u);
   EXPECT_EQ(fallback_.matches[0].jobs.size(), 2u);
   fallback_.FinishMatches();
@@ -194,10 +194,10 @@ TEST_F(RescueTest, ASearchWhosePyramidCannotBeMadeAgainIsLostAndTheOthersAreNot)
                                 {pyramid("gpu"), without_slot, points, {}},
                                 {pyramid("cpu"), pyramid("cpu"), points, {}}};
   std::vector<TrackBatchAnswer> answers;
-  const uint64_t id = rescue_.Add<TrackRescue>(
+  const auto batch = rescue_.Add<TrackRescue>(
       {}, std::move(jobs),
       [&answers](TrackBatchAnswer answer) { answers.push_back(std::move(answer)); });
-  rescue_.RescueBatch<TrackRescue>(id);
+  rescue_.RescueBatch<TrackRescue>(batch);
   ASSERT_EQ(fallback_.tracks.size(), 1u);
   EXPECT_EQ(fallback_.tracks[0].jobs.size(), 2u);
   EXPECT_EQ(fallback_.rebuilt_pyramids, 2) << "and none of the fallback's own";
@@ -220,7 +220,7 @@ TEST_F(RescueTest, ABatchThatIsGivenUpWhileItsPlanIsMadeIsAnsweredOnce) {
 }
 
 TEST_F(RescueTest, AfterItIsGivenUpEverythingIsAnsweredAtOnce) {
-  const uint64_t begun = AddFrames({1, 2});
+  const auto begun = AddFrames({1, 2});
   rescue_.RescueBatch<FrameRescue>(begun);
   fallback_.FinishBatch();
   AddFrames({3});
