@@ -14,7 +14,6 @@
 #include "server/clients/token_file.h"
 #include "server/drain.h"
 #include "server/edge/descriptor_limit.h"
-#include "server/process/memory/memory_limit.h"
 
 namespace orbserve {
 
@@ -25,45 +24,28 @@ namespace {
 constexpr int64_t kGrpcBytesPerCall = int64_t{32} << 10;
 constexpr int64_t kUnprovenPart = 16;
 
-// Threads that answer frames, matches and tracks where many answers are due at once.
-constexpr int kAnswerThreads = 4;
-
-// A device that is silent for this much longer than a batch may take counts as lost. Normally the
-// backend itself finds out, at the end of the batch's time.
-constexpr std::chrono::milliseconds kSilenceMargin{500};
-
 }  // namespace
 
 BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimits& derived,
                                 size_t devices) {
   const auto& batching = config.batching();
-  BatcherOptions options;
-  options.max_batch_frames = static_cast<int>(batching.max_batch());
-  options.max_batch_time = std::chrono::milliseconds(batching.max_batch_time_ms());
-  options.max_delay = std::chrono::microseconds(batching.max_queue_delay_us());
-  options.max_batches_in_flight = derived.batches_in_flight * static_cast<int>(devices);
-  options.max_large_batches_in_flight = derived.large_batches_in_flight * static_cast<int>(devices);
-  options.max_frames = static_cast<int>(batching.max_queue_frames());
-  options.max_frames_per_client = derived.queue_frames_per_client;
-  options.max_bytes = derived.queue_bytes;
-  return options;
+  const auto device_count = static_cast<int>(devices);
+  return {.max_batch_frames = static_cast<int>(batching.max_batch()),
+          .max_batch_time = std::chrono::milliseconds(batching.max_batch_time_ms()),
+          .max_delay = std::chrono::microseconds(batching.max_queue_delay_us()),
+          .max_batches_in_flight = derived.batches_in_flight * device_count,
+          .max_large_batches_in_flight = derived.large_batches_in_flight * device_count,
+          .queue = {.max_items = static_cast<int>(batching.max_queue_frames()),
+                    .max_items_per_client = derived.queue_frames_per_client,
+                    .max_bytes = derived.queue_bytes}};
 }
-
-void BoundResponses(const DerivedLimits& derived, Ledger* ledger) {
-  for (const Resource bytes : {Resource::kUnaryResponseBytes, Resource::kStreamResponseBytes}) {
-    ledger->Bound(bytes, {.all = derived.response_bytes});
-  }
-}
-
-WorkerPoolOptions AnswerPoolOptions() { return {.threads = kAnswerThreads}; }
 
 WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived, bool on_cpu) {
-  WorkerPoolOptions options;
-  options.threads = derived.decode_threads;
-  // One fewer, so that large images leave a processor to small ones also where nothing else does.
-  options.large_threads = std::max(1, options.threads - 1);
-  options.max_bytes = on_cpu ? derived.workspace_bytes : derived.decoding_bytes;
-  return options;
+  return {.threads = derived.decode_threads,
+          // One fewer, so that large images leave a processor to small ones also where nothing else
+          // does.
+          .large_threads = std::max(1, derived.decode_threads - 1),
+          .max_bytes = on_cpu ? derived.workspace_bytes : derived.decoding_bytes};
 }
 
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
@@ -86,80 +68,44 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
 
 cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
                                            const DerivedLimits& derived) {
-  cpu::CpuBackendOptions options;
-  options.threads = static_cast<int>(config.backend().threads());
-  options.reference = config.backend().name() == "cpu-reference";
-  options.input_budget_bytes = derived.input_bytes;
-  options.workspace_budget_bytes = derived.workspace_bytes;
-  return options;
-}
-
-FailoverOptions FailoverOptionsOf(const server::Config::Backend& config) {
-  FailoverOptions options;
-  options.silence = std::chrono::milliseconds(config.device_deadline_ms()) + kSilenceMargin;
-  options.rescue_time = kRescueTime;
-  return options;
-}
-
-MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config) {
-  MemoryWatchOptions options;
-  options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
-  options.address_limit_bytes = AddressSpaceLimit();
-  return options;
-}
-
-MatchQueueOptions MatchQueueOptionsOf(const DerivedLimits& derived) {
-  MatchQueueOptions options;
-  options.max_bytes = derived.match_queue_bytes;
-  return options;
-}
-
-TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived) {
-  TrackQueueOptions options;
-  options.max_bytes = derived.track_queue_bytes;
-  return options;
+  return {.threads = static_cast<int>(config.backend().threads()),
+          .reference = config.backend().name() == "cpu-reference",
+          .input_budget_bytes = derived.input_bytes,
+          .workspace_budget_bytes = derived.workspace_bytes};
 }
 
 PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived,
                                     bool on_cpu) {
-  PlanCacheOptions options;
-  options.max_plans = static_cast<int>(config.batching().max_plans());
-  options.max_bytes = static_cast<size_t>(on_cpu ? derived.workspace_bytes : derived.plan_bytes);
-  return options;
+  return {.max_plans = static_cast<int>(config.batching().max_plans()),
+          .max_bytes = static_cast<size_t>(on_cpu ? derived.workspace_bytes : derived.plan_bytes)};
 }
 
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config,
                                               const DerivedLimits& derived) {
-  ReferenceStoreOptions options;
-  options.max_bytes = static_cast<size_t>(derived.reference_bytes);
-  options.max_references = derived.references;
-  options.max_bytes_per_owner = static_cast<size_t>(config.max_reference_bytes_per_client());
-  options.max_references_per_owner = derived.references_per_client;
-  return options;
+  return {.max_bytes = static_cast<size_t>(derived.reference_bytes),
+          .max_references = derived.references,
+          .max_bytes_per_owner = static_cast<size_t>(config.max_reference_bytes_per_client()),
+          .max_references_per_owner = derived.references_per_client};
 }
 
 ImageLimits ImageLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived) {
-  ImageLimits limits;
-  limits.max_side_px = static_cast<int>(config.max_side_px());
-  limits.max_pixels = static_cast<int64_t>(config.max_pixels());
-  limits.max_scans = derived.jpeg_scans;
-  return limits;
+  return {.max_side_px = static_cast<int>(config.max_side_px()),
+          .max_pixels = static_cast<int64_t>(config.max_pixels()),
+          .max_scans = derived.jpeg_scans};
 }
 
 StreamLimits StreamLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived) {
-  StreamLimits limits;
-  limits.max_streams = static_cast<int>(config.max_streams());
-  limits.max_streams_per_client = config.max_streams_per_client() == 0
-                                      ? limits.max_streams
-                                      : static_cast<int>(config.max_streams_per_client());
-  limits.open_timeout = derived.stream_open_timeout;
-  limits.idle_timeout = std::chrono::milliseconds(config.stream_idle_timeout_ms());
-  limits.max_frames_in_flight = derived.stream_frames_in_flight;
-  limits.max_bytes_in_flight = derived.stream_bytes_in_flight;
-  limits.max_frames_waiting = derived.stream_frames_waiting;
-  limits.max_bytes_waiting = derived.stream_bytes_waiting;
-  limits.max_response_bytes = derived.stream_response_bytes;
-  return limits;
+  const auto most = static_cast<int>(config.max_streams());
+  const auto most_of_client = static_cast<int>(config.max_streams_per_client());
+  return {.max_streams = most,
+          .max_streams_per_client = most_of_client == 0 ? most : most_of_client,
+          .open_timeout = derived.stream_open_timeout,
+          .idle_timeout = std::chrono::milliseconds(config.stream_idle_timeout_ms()),
+          .max_frames_in_flight = derived.stream_frames_in_flight,
+          .max_bytes_in_flight = derived.stream_bytes_in_flight,
+          .max_frames_waiting = derived.stream_frames_waiting,
+          .max_bytes_waiting = derived.stream_bytes_waiting,
+          .max_response_bytes = derived.stream_response_bytes};
 }
 
 IdentityOptions IdentityOptionsOf(const server::Config& config) {
@@ -188,10 +134,9 @@ OwnerWeights OwnerWeightsOf(const server::Config& config) {
 }
 
 TlsPaths TlsPathsOf(const server::Config& config) {
-  const server::Config::Tls& tls = config.tls();
-  return {.cert_file = tls.cert_file(),
-          .key_file = tls.key_file(),
-          .client_ca_file = tls.client_ca_file()};
+  return {.cert_file = config.tls().cert_file(),
+          .key_file = config.tls().key_file(),
+          .client_ca_file = config.tls().client_ca_file()};
 }
 
 HttpEndpointOptions HttpEndpointOptionsOf(const server::Config& config) {

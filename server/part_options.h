@@ -20,14 +20,10 @@
 #include "server/edge/http/http_endpoint.h"
 #include "server/edge/listener.h"
 #include "server/edge/tls_files.h"
-#include "server/failover/failover_backend.h"
-#include "server/process/memory/memory_watch.h"
 #include "server/rpc/call_services.h"
 #include "server/serving/batcher.h"
-#include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
 #include "server/serving/plan_cache.h"
-#include "server/serving/track/track_queue.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {
@@ -36,11 +32,6 @@ namespace orbserve {
 // flight.
 BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimits& derived,
                                 size_t devices);
-// Bounds the memory of responses that are owed or not sent yet. Parts that are given the ledger
-// bound what else there is to hold.
-void BoundResponses(const DerivedLimits& derived, Ledger* ledger);
-// The threads that answer.
-WorkerPoolOptions AnswerPoolOptions();
 // The threads that decode and build plans.
 // `on_cpu`: the backend computes there, and frames reserve the workspaces that they will need.
 WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived, bool on_cpu);
@@ -51,11 +42,6 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
 // Threads and budgets of the CPU backend.
 cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
                                            const DerivedLimits& derived);
-// Without callbacks.
-FailoverOptions FailoverOptionsOf(const server::Config::Backend& config);
-MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config);
-MatchQueueOptions MatchQueueOptionsOf(const DerivedLimits& derived);
-TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived);
 PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived,
                                     bool on_cpu);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config,

@@ -41,6 +41,7 @@
 #include "server/part_options.h"
 #include "server/process/clock.h"
 #include "server/process/log.h"
+#include "server/process/memory/memory_limit.h"
 #include "server/process/memory/memory_watch.h"
 #include "server/process/periodic_tasks.h"
 #include "server/process/reloader.h"
@@ -52,13 +53,12 @@
 #include "server/rpc/service.h"
 #include "server/serving/batcher.h"
 #include "server/serving/frame/frame_intake.h"
-#include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
 #include "server/serving/metrics_observer.h"
 #include "server/serving/pipeline_watch.h"
 #include "server/serving/plan_cache.h"
+#include "server/serving/request_queue.h"
 #include "server/serving/stream/stream_pictures.h"
-#include "server/serving/track/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/device/device_monitor.h"
 #include "server/telemetry/device/device_probe.h"
@@ -93,6 +93,13 @@ std::shared_ptr<DeviceMonitor> MakeDeviceMonitor(const FeatureBackend& backend,
 constexpr std::chrono::milliseconds kIdlePeriod{8'000};
 constexpr std::chrono::milliseconds kHeapPeriod{1'000};
 
+// Threads that answer frames, matches and tracks where many answers are due at once.
+constexpr int kAnswerThreads = 4;
+
+// A device that is silent for this much longer than a batch may take counts as lost. Normally the
+// backend itself finds out, at the end of the batch's time.
+constexpr std::chrono::milliseconds kSilenceMargin{500};
+
 // Empty for a client that went away in its handshake.
 std::optional<Denied> DeniedBy(const HandshakeFailure& failure) {
   using Cause = HandshakeFailure::Cause;
@@ -122,17 +129,19 @@ class Server::Impl {
         observer_(&metrics_, power_.get(), &clients_),
         references_(WithLedger(ReferenceStoreOptionsOf(config.limits(), derived))),
         memory_(OptionsOfMemoryWatch()),
-        answerers_(AnswerPoolOptions()),
+        answerers_({.threads = kAnswerThreads}),
         executor_(
             std::make_unique<WorkerPool>(WithLedger(DecodePoolOptionsOf(derived, !HasDriver())))),
         plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config, derived, !HasDriver())),
         batcher_(std::make_unique<Batcher>(
             backend_.get(), &clock_, &observer_,
             WithAnswerers(BatcherOptionsOf(config, derived, backend_->devices().size())))),
-        matcher_(std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_,
-                                              WithAnswerers(MatchQueueOptionsOf(derived)))),
-        tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
-                                              WithAnswerers(TrackQueueOptionsOf(derived)))),
+        matcher_(std::make_unique<MatchQueue>(
+            backend_.get(), &clock_, &observer_,
+            WithAnswerers(MatchQueueOptions{.queue = {.max_bytes = derived.match_queue_bytes}}))),
+        tracker_(std::make_unique<TrackQueue>(
+            backend_.get(), &clock_, &observer_,
+            WithAnswerers(TrackQueueOptions{.queue = {.max_bytes = derived.track_queue_bytes}}))),
         watch_({[this] { return batcher_->motion(); }, [this] { return matcher_->motion(); },
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
@@ -146,7 +155,10 @@ class Server::Impl {
                                                    : nullptr),
         service_(Services()),
         reflection_(&send_timeouts_) {
-    BoundResponses(derived, &ledger_);
+    // Parts that are given the ledger bound what else there is to hold.
+    for (const Resource bytes : {Resource::kUnaryResponseBytes, Resource::kStreamResponseBytes}) {
+      ledger_.Bound(bytes, {.all = derived.response_bytes});
+    }
     metrics_.AddSource([this] { return power_->Collect(); });
     metrics_.AddSource([this] { return device_monitor_->Collect(); });
     metrics_.AddSource([this] { return ResourceFamilies(Resources()); });
@@ -295,8 +307,9 @@ class Server::Impl {
 
   template <typename Options>
   Options WithAnswerers(Options options) {
-    options.answerers = &answerers_;
-    return WithLedger(std::move(options));
+    options.queue.answerers = &answerers_;
+    options.queue.ledger = &ledger_;
+    return options;
   }
 
   template <typename Options>
@@ -366,7 +379,9 @@ class Server::Impl {
   }
 
   MemoryWatchOptions OptionsOfMemoryWatch() {
-    MemoryWatchOptions options = MemoryWatchOptionsOf(config_.limits());
+    MemoryWatchOptions options;
+    options.limit_bytes = static_cast<int64_t>(config_.limits().memory_bytes());
+    options.address_limit_bytes = AddressSpaceLimit();
     options.heap_is_exhausted = hooks_.heap_is_exhausted;
     options.on_change = [](bool is_under_pressure) {
       if (is_under_pressure) return spdlog::warn("event=memory_pressure");
@@ -427,7 +442,10 @@ class Server::Impl {
   std::shared_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
                                                std::unique_ptr<FeatureBackend> fallback) {
     if (fallback == nullptr) return primary;
-    FailoverOptions options = FailoverOptionsOf(config_.backend());
+    FailoverOptions options;
+    options.silence =
+        std::chrono::milliseconds(config_.backend().device_deadline_ms()) + kSilenceMargin;
+    options.rescue_time = kRescueTime;
     options.on_stall = [this](bool stalled) { OnDeviceStall(stalled); };
     options.on_lost = [this](const DeviceLoss& loss) { OnDeviceLost(loss); };
     return MakeFailoverBackend(std::move(primary), std::move(fallback), &clock_,

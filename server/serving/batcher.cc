@@ -25,13 +25,7 @@ constexpr size_t kMaxHostDecodingOwners = 1024;
 
 Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
                  const BatcherOptions& options)
-    : WorkQueue(clock, observer,
-                {.kind = WorkKind::kFrames,
-                 .max_items = options.max_frames,
-                 .max_items_per_client = options.max_frames_per_client,
-                 .max_bytes = options.max_bytes,
-                 .ledger = options.ledger,
-                 .answerers = options.answerers}),
+    : WorkQueue(WorkKind::kFrames, clock, observer, options.queue),
       backend_(backend),
       options_(options) {}
 
@@ -229,7 +223,7 @@ void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
   for (size_t i = 0; i < batch.items.size(); ++i) {
     observer_->OnStagesTimed(answer.cost, answer.frames[i].stages);
   }
-  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return answer.frames[i].status; });
+  CloseBatch(batch, taken_ns);
   for (size_t i = 0; i < batch.items.size(); ++i) {
     FrameRecord& frame = *batch.items[i];
     frame.memory.reset();
@@ -240,7 +234,8 @@ void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
     outcome.batch_frames = batch_frames;
     if (joules.has_value()) outcome.energy_joules = *joules / batch_frames;
     outcome.stages = answer.frames[i].stages;
-    outcome.status = std::move(answer.frames[i].status);
+    outcome.status =
+        frame.is_late ? LateStatus(WorkKind::kFrames) : std::move(answer.frames[i].status);
     if (outcome.status.ok()) {
       outcome.features = std::move(answer.frames[i].features);
       outcome.state = std::move(answer.frames[i].state);

@@ -11,7 +11,7 @@
 // takes it. From Admit() on the frame is owed exactly one answer: its `done` is called once, from
 // whichever thread ends the frame's life, and never under a lock.
 //
-// Admission. Frames being prepared count towards `max_frames`, `max_frames_per_client` and
+// Admission. Frames being prepared count towards `queue.max_items`, `max_items_per_client` and
 // `max_bytes`, because they hold memory, too. A frame holds the bytes of its message.
 //
 // When a batch is launched. The backend never has more than `max_batches_in_flight` batches. While
@@ -65,11 +65,7 @@ struct BatcherOptions {
   std::chrono::microseconds max_delay{};  // >= 0
   int max_batches_in_flight = 2;          // >= 1
   int max_large_batches_in_flight = 2;    // >= 1
-  int max_frames = 1024;                  // >= 1
-  int max_frames_per_client = 256;        // >= 1
-  int64_t max_bytes = int64_t{1} << 30;   // >= 1
-  Ledger* ledger = nullptr;               // see WorkQueueOptions
-  WorkerPool* answerers = nullptr;        // for many late frames at once, see WorkQueueOptions
+  WorkQueueOptions queue;                 // answerers: for many late frames at once
 };
 
 // The frames of one plan that are ready. Internal to the batcher.

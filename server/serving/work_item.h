@@ -29,8 +29,9 @@ struct WorkItem {
   SteadyTime ready_at;  // from when on it may be launched: its admission, or as the kind says
   std::chrono::nanoseconds queued{};  // from `ready_at` to the launch; set by Launch()
   int64_t cost_ns = 0;                // charged to the account; set by Launch()
-  // True after CloseBatch() if the item had its answer at its deadline.
+  // After CloseBatch(): the item had its answer at its deadline, or is owed one after it.
   bool is_answered = false;
+  bool is_late = false;
   // Jobs carry this flag to the backend.
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
 };

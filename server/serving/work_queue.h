@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The skeleton of every queue of work: tickets, admission, deadlines, cancellation and draining.
-// Batcher, MatchQueue and TrackQueue stand on it. A kind of work adds its own order of items, its
+// Batcher and RequestQueue stand on it. A kind of work adds its own order of items, its
 // batches and its answers.
 //
 // Life of an item. Admit() gives it a ticket, and it waits, or answers it with a refusal. An item
@@ -57,7 +57,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <iterator>
 #include <list>
 #include <memory>
@@ -90,10 +89,9 @@ struct BatchMotion {
 };
 
 struct WorkQueueOptions {
-  WorkKind kind = WorkKind::kFrames;
-  int max_items = 1;             // waiting, of all clients, >= 1
-  int max_items_per_client = 1;  // waiting, >= 1
-  int64_t max_bytes = 1;         // of those that wait, >= 1
+  int max_items = 1024;                  // waiting, of all clients, >= 1
+  int max_items_per_client = 256;        // waiting, >= 1
+  int64_t max_bytes = int64_t{1} << 30;  // of those that wait, >= 1; one item always fits
   // What the clients hold, and who has which weight; see FairShares.
   Ledger* ledger = nullptr;
   // Gives the answers of a batch, and those of items whose deadlines pass together. Queues may
@@ -106,6 +104,7 @@ template <typename Item, typename Batch>
 class WorkQueue {
  public:
   using Ticket = WorkTicket;
+  using ItemPtr = std::shared_ptr<Item>;
 
   static constexpr double kTimesFree = 3;
   static constexpr double kTimesFreeForNewcomers = 7;
@@ -114,32 +113,115 @@ class WorkQueue {
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   // The client no longer waits for the item.
-  void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_) {
+    ItemPtr item;
+    absl::Status status;
+    {
+      absl::MutexLock lock(&mutex_);
+      Item* const waiting = FindWaiting(ticket);
+      if (waiting == nullptr) {
+        const auto launched = launched_.find(ticket);
+        if (launched != launched_.end()) {
+          launched->second->cancelled->store(true, std::memory_order_relaxed);
+        }
+        return;
+      }
+      status = GoneStatus(kind_, clock_->Now(), waiting->deadline);
+      item = Withdraw(*waiting);
+    }
+    AnswerFailed(*item, status);
+  }
+
   // Answers `status`, which is not OK, to an item that is not launched.
-  void Fail(Ticket ticket, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fail(Ticket ticket, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
+    ItemPtr item;
+    {
+      absl::MutexLock lock(&mutex_);
+      Item* const waiting = FindWaiting(ticket);
+      if (waiting == nullptr) return;
+      item = Withdraw(*waiting);
+    }
+    AnswerFailed(*item, status);
+  }
+
   // Answers `status`, which is not OK, to all items that are not launched.
-  void FailWaiting(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FailWaiting(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::list<ItemPtr> left;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second));
+    }
+    for (const ItemPtr& item : left) AnswerFailed(*item, status);
+  }
+
   // Refuses new items (DRAINING). Those that wait are launched without delay.
-  void BeginDrain() ABSL_LOCKS_EXCLUDED(mutex_);
+  void BeginDrain() ABSL_LOCKS_EXCLUDED(mutex_) {
+    Change([this] {
+      mutex_.AssertHeld();
+      is_draining_ = true;
+    });
+  }
+
   // Refuses new items, answers DRAINING to those that wait, and waits for the batches in flight and
   // for all threads that are inside. The destructor of the kind calls it. An owner calls it earlier
   // for queues whose answers enter each other.
-  void Shut() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Shut() ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      is_draining_ = true;
+      is_shut_ = true;
+    }
+    FailWaiting(DrainingStatus());
+    const auto is_idle = [this] {
+      mutex_.AssertReaderHeld();
+      return batches_in_flight_ == 0 && callers_inside_ == 0;
+    };
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&is_idle));
+    }
+    alarm_.reset();
+  }
 
   // Items that are owed an answer.
-  int open_items() const ABSL_LOCKS_EXCLUDED(mutex_);
-  BatchMotion motion() const ABSL_LOCKS_EXCLUDED(mutex_);
+  int open_items() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return static_cast<int>(waiting_.size() + launched_.size());
+  }
+  BatchMotion motion() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return {.in_flight = batches_in_flight_, .ended = batches_ended_};
+  }
 
  protected:
   // Work that a change of state made possible.
   struct Work {
-    std::list<std::shared_ptr<Item>> expired;
+    std::list<ItemPtr> expired;
     std::list<Batch> batches;
     bool empty() const { return expired.empty() && batches.empty(); }
   };
 
   // Both must outlive the queue.
-  WorkQueue(Clock* clock, ServingObserver* observer, const WorkQueueOptions& options);
+  WorkQueue(WorkKind kind, Clock* clock, ServingObserver* observer, const WorkQueueOptions& options)
+      : clock_(clock),
+        observer_(observer),
+        kind_(kind),
+        answerers_(options.answerers),
+        shares_(options.ledger) {
+    shares_.ledger().Bound(ItemsOf(kind), {.all = options.max_items,
+                                           .name = options.max_items_per_client,
+                                           .times_free = kTimesFree,
+                                           .times_free_for_newcomers = kTimesFreeForNewcomers});
+    shares_.ledger().Bound(BytesOf(kind), {.all = options.max_bytes,
+                                           .times_free = kTimesFree,
+                                           .times_free_for_newcomers = kTimesFreeForNewcomers});
+    alarm_ = clock_->MakeAlarm([this] {
+      Change([this] {
+        mutex_.AssertHeld();
+        alarm_at_ = kNever;  // it has fired
+      });
+    });
+  }
   virtual ~WorkQueue() = default;
 
   // --- The kind implements these. ---
@@ -171,87 +253,289 @@ class WorkQueue {
   // --- The kind calls these. ---
 
   // Gives the item a ticket, or returns false when it is refused: then it was answered.
-  bool Admit(const std::shared_ptr<Item>& item) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Admit(const ItemPtr& item) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::Status refusal;
+    Work work;
+    {
+      absl::MutexLock lock(&mutex_);
+      const SteadyTime now = clock_->Now();
+      refusal = TakePlace(*item, now);
+      if (refusal.ok()) {
+        item->ticket = next_ticket_++;
+        item->ready_at = now;
+        if (item->deadline != kNever) deadlines_.insert({item->deadline, item->ticket});
+        waiting_.emplace(item->ticket, item);
+        if (Enqueue(*item) || NextDeadline() < alarm_at_) work = TakeWork(now);
+      }
+    }
+    if (!refusal.ok()) AnswerFailed(*item, refusal);
+    Do(std::move(work));
+    return refusal.ok();
+  }
+
   // Returns null for an item that does not wait (any more).
-  Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto entry = waiting_.find(ticket);
+    return entry == waiting_.end() ? nullptr : entry->second.get();
+  }
+
   // The item waits no more: it becomes part of a batch, and its client is charged with its expected
   // cost.
-  std::shared_ptr<Item> Launch(Item& item, SteadyTime now, int64_t cost_ns)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ItemPtr Launch(Item& item, SteadyTime now, int64_t cost_ns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    item.queued = now - item.ready_at;
+    item.cost_ns = cost_ns;
+    shares_.Charge(item.account, cost_ns);
+    ItemPtr owned = TakeOut(item);
+    launched_.emplace(item.ticket, owned);
+    return owned;
+  }
+
   int batches_in_flight() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return batches_in_flight_; }
   bool is_draining() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_draining_; }
 
   // Every change of state ends with these two.
-  Work TakeWork(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Do(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
+  Work TakeWork(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Work work;
+    work.expired = TakeExpired(now);
+    while (!is_shut_) {
+      std::optional<Batch> batch = NextBatch(now);
+      if (!batch.has_value()) break;
+      ++batches_in_flight_;
+      work.batches.push_back(*std::move(batch));
+    }
+    const SteadyTime next = std::min(NextDeadline(), NextBatchTime());
+    // An alarm that comes too early finds no work and is set again. Postponing it each time that an
+    // item ends would cost more: setting it wakes the clock's thread.
+    if (next < alarm_at_) {
+      alarm_at_ = next;
+      // Only arms a timer: no callback runs inside. The lock keeps the settings of two threads in
+      // order.
+      alarm_->Set(next);
+    }
+    if (!work.empty()) ++callers_inside_;
+    return work;
+  }
+  void Do(Work work) ABSL_LOCKS_EXCLUDED(mutex_) {
+    // Most items of a busy server only join their queue.
+    if (work.empty()) return;
+    for (Batch& batch : work.batches) {
+      try {
+        Send(batch);
+      } catch (const std::bad_alloc&) {
+        FailBatch(batch);
+      }
+    }
+    GiveAnswers(std::move(work.expired),
+                [this](ItemPtr item) { AnswerFailed(*item, LateStatus(kind_)); });
+    Leave();
+  }
 
-  // The backend's answer to a batch begins with BatchReturned(), which launches the next batches.
-  // Then CloseBatch() closes the items and corrects the charges by what the batch took, 0 if that
-  // is unknown; `status_of(i)` returns a reference to the status of item i, which becomes
-  // DEADLINE_EXCEEDED for an item that is late. Answers follow, except of the items that are
-  // answered already. The last call is Leave(): until then the destructor waits.
-  void BatchReturned(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  template <typename StatusOf>
-  void CloseBatch(const Batch& batch, int64_t taken_ns, const StatusOf& status_of)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // Does the last three of these for items that have an `outcome`, with a status, and a `done` to
-  // give it to.
-  void GiveOutcomes(Batch batch, int64_t taken_ns) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives `submit`, which hands jobs to the backend, a callback that calls `done` with the batch
+  // and its answer. Send() ends with it.
+  template <typename Kind, typename Answer, typename Submit>
+  void Hand(Batch& batch, void (Kind::*done)(Batch, Answer), const Submit& submit) {
+    auto handed = std::make_shared<Batch>(std::move(batch));
+    try {
+      submit([this, handed, done](Answer answer) {
+        (static_cast<Kind*>(this)->*done)(std::move(*handed), std::move(answer));
+      });
+    } catch (const std::bad_alloc&) {
+      batch = std::move(*handed);
+      throw;
+    }
+  }
+
   // Returns what a batch took of its backend; 0 if the backend does not say.
   static int64_t TakenNs(const BatchCost& cost) {
     if (cost.work_ns > 0) return cost.work_ns;
     return std::max<int64_t>(0, std::chrono::nanoseconds(cost.busy_end - cost.busy_begin).count());
   }
-  // Gives `submit`, which hands jobs to the backend, a callback that calls `done` with the batch
-  // and its answer. Send() ends with it.
-  template <typename Kind, typename Answer, typename Submit>
-  void Hand(Batch& batch, void (Kind::*done)(Batch, Answer), const Submit& submit);
-  void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The backend's answer to a batch begins with BatchReturned(), which launches the next batches.
+  // Then CloseBatch() closes the items and corrects the charges by what the batch took, 0 if that
+  // is unknown. Answers follow, except of the items that are answered already: LateStatus() for
+  // those that are late. The last call is Leave(): until then the destructor waits.
+  void BatchReturned(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_) {
+    Change([this, &batch] {
+      mutex_.AssertHeld();
+      --batches_in_flight_;
+      ++batches_ended_;
+      ++callers_inside_;
+      FreePlace(batch);
+    });
+  }
+  void CloseBatch(const Batch& batch, int64_t taken_ns) ABSL_LOCKS_EXCLUDED(mutex_) {
+    int64_t charged_ns = 0;
+    for (const ItemPtr& item : batch.items) charged_ns += item->cost_ns;
+    absl::MutexLock lock(&mutex_);
+    const SteadyTime now = clock_->Now();
+    for (const ItemPtr& item : batch.items) {
+      if (taken_ns > 0) {
+        const double part =
+            charged_ns > 0 ? static_cast<double>(item->cost_ns) / static_cast<double>(charged_ns)
+                           : 1.0 / static_cast<double>(batch.items.size());
+        const auto own_ns = static_cast<int64_t>(part * static_cast<double>(taken_ns));
+        shares_.Correct(item->account, own_ns - item->cost_ns);
+      }
+      if (!item->is_answered) {
+        launched_.erase(item->ticket);
+        ForgetDeadline(*item);
+        item->is_late = now >= item->deadline;  // the alarm may be later than the answer
+      }
+      shares_.Close(item->account);
+    }
+  }
+  // Does the last three of these for items that have an `outcome`, with a status, and a `done` to
+  // give it to.
+  void GiveOutcomes(Batch batch, int64_t taken_ns) ABSL_LOCKS_EXCLUDED(mutex_) {
+    CloseBatch(batch, taken_ns);
+    std::list<ItemPtr> owed;
+    for (ItemPtr& item : batch.items) {
+      if (item->is_late) item->outcome.status = LateStatus(kind_);
+      if (!item->is_answered) owed.push_back(std::move(item));
+    }
+    batch.items.clear();
+    GiveAnswers(std::move(owed),
+                [](ItemPtr item) { std::move(item->done)(std::move(item->outcome)); });
+    Leave();
+  }
+  void Leave() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    --callers_inside_;
+  }
   // Makes the destructor wait for one more Leave(): another thread gives answers.
-  void Stay() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `give` for each of `answers`: on this thread if there is only one, else on those of
-  // `answerers`, if there are some, for which the destructor waits.
-  template <typename Answer, typename Give>
-  void GiveAnswers(std::list<Answer> answers, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stay() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    ++callers_inside_;
+  }
 
   Clock* const clock_;
   ServingObserver* const observer_;
   mutable absl::Mutex mutex_;
 
  private:
-  // The item is no longer owed an answer, though it gets it only after the lock.
-  void Close(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename Apply>
+  void Change(const Apply& apply) ABSL_LOCKS_EXCLUDED(mutex_) {
+    Work work;
+    {
+      absl::MutexLock lock(&mutex_);
+      apply();
+      work = TakeWork(clock_->Now());
+    }
+    Do(std::move(work));
+  }
+
   // Takes a place in the queue, and memory, for the item; or says why there is none.
-  absl::Status TakePlace(Item& item, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status TakePlace(Item& item, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_draining_) return DrainingStatus();
+    if (now >= item.deadline) return LateStatus(kind_);
+    item.account = shares_.Open(item.client);
+    item.queue_slot = Holding(item.account->holds(), ItemsOf(kind_));
+    item.queue_bytes = Holding(item.account->holds(), BytesOf(kind_));
+    std::optional<Refusal> full = item.queue_slot.Resize(1);
+    if (!full.has_value()) {
+      full = item.queue_bytes.Resize(StartsWaiting(item));
+      if (!full.has_value()) return absl::OkStatus();
+      StopsWaiting(item);
+    }
+    // The item may outlive the queue and the account.
+    item.queue_slot = Holding();
+    item.queue_bytes = Holding();
+    shares_.Close(std::exchange(item.account, nullptr));
+    return full->status();
+  }
+
   // Takes the item out of those that wait.
-  std::shared_ptr<Item> TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::shared_ptr<Item> Withdraw(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::list<std::shared_ptr<Item>> TakeExpired(SteadyTime now)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ItemPtr TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    item.queue_slot = Holding();
+    item.queue_bytes = Holding();
+    StopsWaiting(item);
+    const auto entry = waiting_.find(item.ticket);
+    ItemPtr owned = std::move(entry->second);
+    waiting_.erase(entry);
+    return owned;
+  }
+
+  // Takes the item out, which is no longer owed an answer, though it gets it only after the lock.
+  ItemPtr Withdraw(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Dequeue(item);
+    ForgetDeadline(item);
+    shares_.Close(item.account);
+    return TakeOut(item);
+  }
+
+  void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (item.deadline != kNever) deadlines_.erase({item.deadline, item.ticket});
+  }
   SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return deadlines_.empty() ? kNever : deadlines_.begin()->first;
   }
-  // Answers a batch that did not reach the backend.
-  void FailBatch(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return batches_in_flight_ == 0 && callers_inside_ == 0;
+
+  std::list<ItemPtr> TakeExpired(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::list<ItemPtr> expired;
+    while (NextDeadline() <= now) {
+      const Ticket ticket = deadlines_.begin()->second;
+      if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
+        expired.push_back(Withdraw(*waiting));
+        continue;
+      }
+      const auto launched = launched_.find(ticket);
+      launched->second->cancelled->store(true, std::memory_order_relaxed);
+      launched->second->is_answered = true;
+      expired.push_back(std::move(launched->second));
+      launched_.erase(launched);
+      deadlines_.erase(deadlines_.begin());
+    }
+    return expired;
   }
 
-  const WorkQueueOptions options_;
-  const Resource items_resource_;
-  const Resource bytes_resource_;
+  // Answers a batch that did not reach the backend.
+  void FailBatch(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_) {
+    BatchReturned(batch);
+    CloseBatch(batch, 0);
+    for (const ItemPtr& item : batch.items) {
+      if (item->is_answered) continue;
+      AnswerFailed(*item, item->is_late ? LateStatus(kind_) : NoMemoryStatus(kind_));
+    }
+    Leave();
+  }
+
+  // Calls `give` for each of `items`: on this thread if there is only one, else on those of
+  // `answerers`, if there are some, for which the destructor waits.
+  template <typename Give>
+  void GiveAnswers(std::list<ItemPtr> items, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_) {
+    if (answerers_ == nullptr || items.size() < 2) {
+      for (ItemPtr& item : items) give(std::move(item));
+      return;
+    }
+    const auto parts = static_cast<size_t>(answerers_->threads());
+    const size_t each = (items.size() + parts - 1) / parts;
+    while (!items.empty()) {
+      const size_t count = std::min(each, items.size());
+      std::list<ItemPtr> some;
+      some.splice(some.begin(), items, items.begin(),
+                  std::next(items.begin(), static_cast<ptrdiff_t>(count)));
+      Stay();
+      answerers_->Run(ClientId{}, {}, [this, give, some = std::move(some)]() mutable {
+        for (ItemPtr& item : some) give(std::move(item));
+        some.clear();
+        Leave();
+      });
+    }
+  }
+
+  const WorkKind kind_;
+  WorkerPool* const answerers_;
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_shut_ ABSL_GUARDED_BY(mutex_) = false;  // the destructor runs: nothing is launched
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
   int batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t batches_ended_ ABSL_GUARDED_BY(mutex_) = 0;
   int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
-  int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::btree_map<Ticket, std::shared_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Items that are launched and not closed.
-  absl::btree_map<Ticket, std::shared_ptr<Item>> launched_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<Ticket, ItemPtr> waiting_ ABSL_GUARDED_BY(mutex_);
+  // Items that are launched and owed an answer.
+  absl::btree_map<Ticket, ItemPtr> launched_ ABSL_GUARDED_BY(mutex_);
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
   // Deadlines of the items that wait or are launched, and are not answered.
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
@@ -259,389 +543,6 @@ class WorkQueue {
   SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;
   std::unique_ptr<Alarm> alarm_;  // null after Shut()
 };
-
-// Implementation.
-
-template <typename Item, typename Batch>
-WorkQueue<Item, Batch>::WorkQueue(Clock* clock, ServingObserver* observer,
-                                  const WorkQueueOptions& options)
-    : clock_(clock),
-      observer_(observer),
-      options_(options),
-      items_resource_(ItemsOf(options.kind)),
-      bytes_resource_(BytesOf(options.kind)),
-      shares_(options.ledger) {
-  const ResourceBounds bounds = {.times_free = kTimesFree,
-                                 .times_free_for_newcomers = kTimesFreeForNewcomers};
-  ResourceBounds items = bounds;
-  items.all = options.max_items;
-  items.name = options.max_items_per_client;
-  shares_.ledger().Bound(items_resource_, items);
-  ResourceBounds bytes = bounds;
-  bytes.all = options.max_bytes;
-  shares_.ledger().Bound(bytes_resource_, bytes);
-  alarm_ = clock_->MakeAlarm([this] { OnAlarm(); });
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Shut() {
-  {
-    absl::MutexLock lock(&mutex_);
-    is_draining_ = true;
-    is_shut_ = true;
-  }
-  FailWaiting(DrainingStatus());
-  {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(this, &WorkQueue::IsIdle));
-  }
-  alarm_.reset();
-}
-
-template <typename Item, typename Batch>
-absl::Status WorkQueue<Item, Batch>::TakePlace(Item& item, SteadyTime now) {
-  if (is_draining_) return DrainingStatus();
-  if (now >= item.deadline) return LateStatus(options_.kind);
-  item.account = shares_.Open(item.client);
-  item.queue_slot = Holding(item.account->holds(), items_resource_);
-  item.queue_bytes = Holding(item.account->holds(), bytes_resource_);
-  std::optional<Refusal> full = item.queue_slot.Resize(1);
-  if (!full.has_value()) {
-    full = item.queue_bytes.Resize(StartsWaiting(item));
-    if (!full.has_value()) return absl::OkStatus();
-    StopsWaiting(item);
-  }
-  // The item may outlive the queue and the account.
-  item.queue_slot = Holding();
-  item.queue_bytes = Holding();
-  shares_.Close(std::exchange(item.account, nullptr));
-  return full->status();
-}
-
-template <typename Item, typename Batch>
-bool WorkQueue<Item, Batch>::Admit(const std::shared_ptr<Item>& item) {
-  absl::Status refusal;
-  Work work;
-  {
-    absl::MutexLock lock(&mutex_);
-    const SteadyTime now = clock_->Now();
-    refusal = TakePlace(*item, now);
-    if (refusal.ok()) {
-      ++open_items_;
-      item->ticket = next_ticket_++;
-      item->ready_at = now;
-      if (item->deadline != kNever) deadlines_.insert({item->deadline, item->ticket});
-      waiting_.emplace(item->ticket, item);
-      if (Enqueue(*item) || NextDeadline() < alarm_at_) work = TakeWork(now);
-    }
-  }
-  if (!refusal.ok()) AnswerFailed(*item, refusal);
-  Do(std::move(work));
-  return refusal.ok();
-}
-
-template <typename Item, typename Batch>
-Item* WorkQueue<Item, Batch>::FindWaiting(Ticket ticket) {
-  const auto entry = waiting_.find(ticket);
-  return entry == waiting_.end() ? nullptr : entry->second.get();
-}
-
-template <typename Item, typename Batch>
-std::shared_ptr<Item> WorkQueue<Item, Batch>::Launch(Item& item, SteadyTime now, int64_t cost_ns) {
-  item.queued = now - item.ready_at;
-  item.cost_ns = cost_ns;
-  shares_.Charge(item.account, cost_ns);
-  std::shared_ptr<Item> owned = TakeOut(item);
-  launched_.emplace(item.ticket, owned);
-  return owned;
-}
-
-template <typename Item, typename Batch>
-std::shared_ptr<Item> WorkQueue<Item, Batch>::TakeOut(Item& item) {
-  item.queue_slot = Holding();
-  item.queue_bytes = Holding();
-  StopsWaiting(item);
-  const auto entry = waiting_.find(item.ticket);
-  std::shared_ptr<Item> owned = std::move(entry->second);
-  waiting_.erase(entry);
-  return owned;
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::ForgetDeadline(const Item& item) {
-  if (item.deadline != kNever) deadlines_.erase({item.deadline, item.ticket});
-}
-
-template <typename Item, typename Batch>
-std::shared_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item) {
-  Dequeue(item);
-  ForgetDeadline(item);
-  std::shared_ptr<Item> owned = TakeOut(item);
-  Close(*owned);
-  return owned;
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Close(const Item& item) {
-  --open_items_;
-  shares_.Close(item.account);
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
-  std::shared_ptr<Item> item;
-  absl::Status status;
-  {
-    absl::MutexLock lock(&mutex_);
-    Item* const waiting = FindWaiting(ticket);
-    if (waiting == nullptr) {
-      const auto launched = launched_.find(ticket);
-      if (launched != launched_.end()) {
-        launched->second->cancelled->store(true, std::memory_order_relaxed);
-      }
-      return;
-    }
-    status = GoneStatus(options_.kind, clock_->Now(), waiting->deadline);
-    item = Withdraw(*waiting);
-  }
-  AnswerFailed(*item, status);
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
-  std::shared_ptr<Item> item;
-  {
-    absl::MutexLock lock(&mutex_);
-    Item* const waiting = FindWaiting(ticket);
-    if (waiting == nullptr) return;
-    item = Withdraw(*waiting);
-  }
-  AnswerFailed(*item, status);
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
-  std::list<std::shared_ptr<Item>> left;
-  {
-    absl::MutexLock lock(&mutex_);
-    while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second));
-  }
-  for (auto& item : left) AnswerFailed(*item, status);
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::BeginDrain() {
-  Work work;
-  {
-    absl::MutexLock lock(&mutex_);
-    is_draining_ = true;
-    work = TakeWork(clock_->Now());
-  }
-  Do(std::move(work));
-}
-
-template <typename Item, typename Batch>
-int WorkQueue<Item, Batch>::open_items() const {
-  absl::MutexLock lock(&mutex_);
-  return open_items_;
-}
-
-template <typename Item, typename Batch>
-BatchMotion WorkQueue<Item, Batch>::motion() const {
-  absl::MutexLock lock(&mutex_);
-  return {.in_flight = batches_in_flight_, .ended = batches_ended_};
-}
-
-template <typename Item, typename Batch>
-std::list<std::shared_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
-  std::list<std::shared_ptr<Item>> expired;
-  while (NextDeadline() <= now) {
-    const Ticket ticket = deadlines_.begin()->second;
-    if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
-      expired.push_back(Withdraw(*waiting));
-    } else {
-      const auto launched = launched_.find(ticket);
-      std::shared_ptr<Item> item = std::move(launched->second);
-      item->cancelled->store(true, std::memory_order_relaxed);
-      item->is_answered = true;
-      launched_.erase(launched);
-      deadlines_.erase(deadlines_.begin());
-      --open_items_;
-      expired.push_back(std::move(item));
-    }
-  }
-  return expired;
-}
-
-template <typename Item, typename Batch>
-typename WorkQueue<Item, Batch>::Work WorkQueue<Item, Batch>::TakeWork(SteadyTime now) {
-  Work work;
-  work.expired = TakeExpired(now);
-  while (!is_shut_) {
-    std::optional<Batch> batch = NextBatch(now);
-    if (!batch.has_value()) break;
-    ++batches_in_flight_;
-    work.batches.push_back(*std::move(batch));
-  }
-  const SteadyTime next = std::min(NextDeadline(), NextBatchTime());
-  // An alarm that comes too early finds no work and is set again. Postponing it each time that an
-  // item ends would cost more: setting it wakes the clock's thread.
-  if (next < alarm_at_) {
-    alarm_at_ = next;
-    // Only arms a timer: no callback runs inside. The lock keeps the settings of two threads in
-    // order.
-    alarm_->Set(next);
-  }
-  if (!work.empty()) ++callers_inside_;
-  return work;
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Do(Work work) {
-  // Most items of a busy server only join their queue.
-  if (work.empty()) return;
-  for (Batch& batch : work.batches) {
-    try {
-      Send(batch);
-    } catch (const std::bad_alloc&) {
-      FailBatch(batch);
-    }
-  }
-  GiveAnswers(std::move(work.expired), [this](std::shared_ptr<Item> item) {
-    AnswerFailed(*item, LateStatus(options_.kind));
-  });
-  Leave();
-}
-
-template <typename Item, typename Batch>
-template <typename Kind, typename Answer, typename Submit>
-void WorkQueue<Item, Batch>::Hand(Batch& batch, void (Kind::*done)(Batch, Answer),
-                                  const Submit& submit) {
-  auto handed = std::make_shared<Batch>(std::move(batch));
-  try {
-    submit([this, handed, done](Answer answer) {
-      (static_cast<Kind*>(this)->*done)(std::move(*handed), std::move(answer));
-    });
-  } catch (const std::bad_alloc&) {
-    batch = std::move(*handed);
-    throw;
-  }
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::FailBatch(const Batch& batch) {
-  BatchReturned(batch);
-  std::deque<absl::Status> statuses(batch.items.size(), NoMemoryStatus(options_.kind));
-  CloseBatch(batch, 0, [&statuses](size_t i) -> absl::Status& { return statuses[i]; });
-  for (size_t i = 0; i < batch.items.size(); ++i) {
-    if (!batch.items[i]->is_answered) AnswerFailed(*batch.items[i], statuses[i]);
-  }
-  Leave();
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::OnAlarm() {
-  Work work;
-  {
-    absl::MutexLock lock(&mutex_);
-    alarm_at_ = kNever;  // it has fired
-    work = TakeWork(clock_->Now());
-  }
-  Do(std::move(work));
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::BatchReturned(const Batch& batch) {
-  Work work;
-  {
-    absl::MutexLock lock(&mutex_);
-    --batches_in_flight_;
-    ++batches_ended_;
-    ++callers_inside_;
-    FreePlace(batch);
-    work = TakeWork(clock_->Now());
-  }
-  Do(std::move(work));
-}
-
-template <typename Item, typename Batch>
-template <typename StatusOf>
-void WorkQueue<Item, Batch>::CloseBatch(const Batch& batch, int64_t taken_ns,
-                                        const StatusOf& status_of) {
-  int64_t charged_ns = 0;
-  for (const auto& item : batch.items) charged_ns += item->cost_ns;
-  absl::MutexLock lock(&mutex_);
-  const SteadyTime now = clock_->Now();
-  for (size_t i = 0; i < batch.items.size(); ++i) {
-    const Item& item = *batch.items[i];
-    if (taken_ns > 0) {
-      const double part = charged_ns > 0
-                              ? static_cast<double>(item.cost_ns) / static_cast<double>(charged_ns)
-                              : 1.0 / static_cast<double>(batch.items.size());
-      const auto own_ns = static_cast<int64_t>(part * static_cast<double>(taken_ns));
-      shares_.Correct(item.account, own_ns - item.cost_ns);
-    }
-    if (item.is_answered) {
-      shares_.Close(item.account);
-      continue;
-    }
-    launched_.erase(item.ticket);
-    ForgetDeadline(item);
-    // The alarm may be later than the answer.
-    absl::Status& status = status_of(i);
-    if (now >= item.deadline) status = LateStatus(options_.kind);
-    Close(item);
-  }
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::GiveOutcomes(Batch batch, int64_t taken_ns) {
-  CloseBatch(batch, taken_ns,
-             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
-  std::list<std::shared_ptr<Item>> owed;
-  for (auto& item : batch.items) {
-    if (!item->is_answered) owed.push_back(std::move(item));
-  }
-  batch.items.clear();
-  GiveAnswers(std::move(owed),
-              [](std::shared_ptr<Item> item) { std::move(item->done)(std::move(item->outcome)); });
-  Leave();
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Leave() {
-  absl::MutexLock lock(&mutex_);
-  --callers_inside_;
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Stay() {
-  absl::MutexLock lock(&mutex_);
-  ++callers_inside_;
-}
-
-template <typename Item, typename Batch>
-template <typename Answer, typename Give>
-void WorkQueue<Item, Batch>::GiveAnswers(std::list<Answer> answers, const Give& give) {
-  if (options_.answerers == nullptr || answers.size() < 2) {
-    for (Answer& answer : answers) give(std::move(answer));
-    return;
-  }
-  const auto parts = static_cast<size_t>(options_.answerers->threads());
-  const size_t each = (answers.size() + parts - 1) / parts;
-  while (!answers.empty()) {
-    const size_t count = std::min(each, answers.size());
-    std::list<Answer> some;
-    some.splice(some.begin(), answers, answers.begin(),
-                std::next(answers.begin(), static_cast<ptrdiff_t>(count)));
-    Stay();
-    options_.answerers->Run(ClientId{}, {}, [this, give, some = std::move(some)]() mutable {
-      for (Answer& answer : some) give(std::move(answer));
-      some.clear();
-      Leave();
-    });
-  }
-}
 
 }  // namespace orbserve
 

@@ -146,9 +146,9 @@ class Engine {
       : backend_(std::move(backend)),
         references_(ReferenceStoreOptions{}),
         batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_, BatcherOptions{})),
-        matcher_(backend_.get(), &clock_, &observer_, {.answerers = &answerers_}),
+        matcher_(backend_.get(), &clock_, &observer_, {.queue = {.answerers = &answerers_}}),
         tracker_(backend_.get(), &clock_, &observer_,
-                 {.max_in_flight = tracks_in_flight, .answerers = &answerers_}) {}
+                 {.max_in_flight = tracks_in_flight, .queue = {.answerers = &answerers_}}) {}
   ~Engine() {
     batcher_.reset();
     tracker_.Shut();

@@ -52,11 +52,10 @@
 #include "features/backend.h"
 #include "features/tracking/stream_tracks.h"
 #include "server/serving/batcher.h"
-#include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
 #include "server/serving/observer.h"
+#include "server/serving/request_queue.h"
 #include "server/serving/stream/stream_frame.h"
-#include "server/serving/track/track_queue.h"
 
 namespace orbserve {
 

@@ -32,7 +32,7 @@ class EnergyObserver final : public ServingObserver {
 class BatcherTest : public ::testing::Test {
  protected:
   void Make(BatcherOptions options) {
-    if (options.ledger == nullptr) options.ledger = &ledger_;
+    if (options.queue.ledger == nullptr) options.queue.ledger = &ledger_;
     batcher_ = std::make_unique<Batcher>(&backend_, &clock_, &observer_, options);
   }
 
@@ -132,7 +132,7 @@ TEST_F(BatcherTest, AnOwnerWhoseFileTheDeviceLeftToTheHostDecodesThereForAWhile)
 }
 
 TEST_F(BatcherTest, EverybodyDecodesOnTheHostWhileTooManyOwnersHaveTo) {
-  Make({.max_batch_frames = 2000, .max_frames = 2000});
+  Make({.max_batch_frames = 2000, .queue = {.max_items = 2000}});
   for (int i = 0; i < 1024; ++i) {
     backend_.frames_decoded_on_host.insert(i);
     Send(i, "owner-" + std::to_string(i));
@@ -315,7 +315,7 @@ TEST_F(BatcherTest, QuickFramesDoNotWaitForBatchesOfOtherPlans) {
 
 TEST_F(BatcherTest, OwnersShareByTheirWeights) {
   Ledger ledger({{"heavy", 3.0}});
-  Make({.max_batch_frames = 1, .max_batches_in_flight = 1, .ledger = &ledger});
+  Make({.max_batch_frames = 1, .max_batches_in_flight = 1, .queue = {.ledger = &ledger}});
   for (int i = 1; i <= 100; ++i) Send(i, "heavy");
   for (int i = 101; i <= 200; ++i) Send(i, "plain");
   int heavy = 0;
@@ -443,7 +443,7 @@ TEST_F(BatcherTest, ACancellationAfterTheDeadlineIsLate) {
 }
 
 TEST_F(BatcherTest, QueueAndClientAreBounded) {
-  Make({.max_batches_in_flight = 1, .max_frames = 4, .max_frames_per_client = 2});
+  Make({.max_batches_in_flight = 1, .queue = {.max_items = 4, .max_items_per_client = 2}});
   for (int i = 1; i <= 2; ++i) EXPECT_NE(Admit(i, "a"), 0u);
   EXPECT_EQ(Admit(4, "a"), 0u);
   EXPECT_EQ(ReasonFor(4), ErrorReason::kQuotaExceeded);
@@ -455,7 +455,7 @@ TEST_F(BatcherTest, QueueAndClientAreBounded) {
 }
 
 TEST_F(BatcherTest, BytesThatWaitAreBounded) {
-  Make({.max_bytes = 100});
+  Make({.queue = {.max_bytes = 100}});
   const Batcher::Ticket first = Admit(1, "a", kNever, 60);
   EXPECT_EQ(Admit(2, "b", kNever, 41), 0u);
   EXPECT_EQ(ReasonFor(2), ErrorReason::kQueueFull);
@@ -465,7 +465,7 @@ TEST_F(BatcherTest, BytesThatWaitAreBounded) {
 }
 
 TEST_F(BatcherTest, ItsUseIsWhatIsAdmittedAndNotLaunched) {
-  Make({.max_batches_in_flight = 1, .max_frames = 7, .max_bytes = 1000});
+  Make({.max_batches_in_flight = 1, .queue = {.max_items = 7, .max_bytes = 1000}});
   EXPECT_EQ(ledger_.bounds(Resource::kFrames).all, 7);
   EXPECT_EQ(ledger_.bounds(Resource::kFrameBytes).all, 1000);
   const Batcher::Ticket launched = Admit(1, "a", kNever, 60);
@@ -489,7 +489,7 @@ TEST_F(BatcherTest, ItsUseIsWhatIsAdmittedAndNotLaunched) {
 
 // A client would be told to try again without end.
 TEST_F(BatcherTest, AFrameLargerThanTheBoundIsTakenWhileNoneWaits) {
-  Make({.max_batches_in_flight = 1, .max_bytes = 100});
+  Make({.max_batches_in_flight = 1, .queue = {.max_bytes = 100}});
   const Batcher::Ticket large = Admit(1, "a", kNever, 101);
   EXPECT_NE(large, 0u);
   EXPECT_EQ(Admit(2, "b", kNever, 1), 0u);
@@ -502,7 +502,7 @@ TEST_F(BatcherTest, AFrameLargerThanTheBoundIsTakenWhileNoneWaits) {
 }
 
 TEST_F(BatcherTest, APlaceInTheQueueIsFreedByEveryEnd) {
-  Make({.max_batches_in_flight = 1, .max_frames = 1});
+  Make({.max_batches_in_flight = 1, .queue = {.max_items = 1}});
   Send(1, "a");  // launched
   batcher_->Cancel(Admit(2, "a"));
   batcher_->Fail(Admit(3, "a"), MakeError(ErrorReason::kBadImage, "no image"));

@@ -56,7 +56,9 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
  public:
   ErrandQueue(Clock* clock, ServingObserver* observer, const ErrandOptions& options,
               std::function<void(ErrandBatch)> send)
-      : WorkQueue(clock, observer, options.work), options_(options), send_(std::move(send)) {}
+      : WorkQueue(WorkKind::kFrames, clock, observer, options.work),
+        options_(options),
+        send_(std::move(send)) {}
   ~ErrandQueue() override { Shut(); }
 
   absl::StatusOr<Ticket> Submit(int number, const std::string& client, SteadyTime deadline,
@@ -84,7 +86,10 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
     for (size_t i = 0; i < outcomes.size(); ++i) {
       if (batch.items[i]->cancelled->load()) outcomes[i] = CancelledStatus();
     }
-    CloseBatch(batch, /*taken_ns=*/0, [&](size_t i) -> absl::Status& { return outcomes[i]; });
+    CloseBatch(batch, /*taken_ns=*/0);
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      if (batch.items[i]->is_late) outcomes[i] = LateStatus(WorkKind::kFrames);
+    }
     const auto answer = [](ErrandBatch& answered, const std::vector<absl::Status>& with) {
       for (size_t i = 0; i < with.size(); ++i) {
         if (!answered.items[i]->is_answered) answered.items[i]->done(with[i]);

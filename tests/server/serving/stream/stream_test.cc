@@ -164,7 +164,7 @@ class StreamTest : public ::testing::Test {
   ReferenceStore references_{{}};
   InlineExecutor executor_;
   PlanCache plans_{&backend_, &executor_, {}};
-  Batcher batcher_{&backend_, &clock_, &observer_, {.ledger = &ledger_}};
+  Batcher batcher_{&backend_, &clock_, &observer_, {.queue = {.ledger = &ledger_}}};
   MatchQueue matcher_{&backend_, &clock_, &observer_, {}};
   TrackQueue tracker_{&backend_, &clock_, &observer_, {}};
   FrameIntake intake_{&backend_, &batcher_, &plans_, &executor_, {}};

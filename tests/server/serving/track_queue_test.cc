@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/track/track_queue.h"
+#include "server/serving/request_queue.h"
 
 #include <algorithm>
 #include <chrono>
@@ -33,7 +33,7 @@ class TrackQueueTest : public ::testing::Test {
  protected:
   // Answers come inside the backend's.
   void Make(TrackQueueOptions options) {
-    options.ledger = &ledger_;
+    options.queue.ledger = &ledger_;
     queue_ = std::make_unique<TrackQueue>(&backend_, &clock_, &observer_, options);
   }
   // The frames of a job have `number` features each, and bytes; requests are told apart by it.
@@ -47,7 +47,7 @@ class TrackQueueTest : public ::testing::Test {
   }
   TrackQueue::Ticket Submit(size_t number, const std::string& client, SteadyTime deadline = kNever,
                             size_t points = 1) {
-    return queue_->Submit(Named(client), deadline, Job(number, points),
+    return queue_->Submit(Named(client), deadline, {Job(number, points)},
                           [this, number](TrackOutcome outcome) {
                             EXPECT_FALSE(outcomes_.contains(number));
                             outcomes_[number] = std::move(outcome);
@@ -103,7 +103,7 @@ TEST_F(TrackQueueTest, RequestsThatComeMeanwhileGoTogetherAndClientsTakeTurns) {
 }
 
 TEST_F(TrackQueueTest, BatchesAreBoundedInJobsAndPoints) {
-  Make({.max_in_flight = 1, .max_batch_jobs = 3, .max_batch_points = 10});
+  Make({.max_in_flight = 1, .max_batch_jobs = 3, .max_batch_size = 10});
   Submit(1, "a");
   for (const size_t number : {2, 3, 4, 5}) Submit(number, "a");  // three, then one and the next
   Submit(6, "a", kNever, 9);
@@ -201,7 +201,8 @@ TEST_F(TrackQueueTest, TheEnergyOfABatchIsSharedByItsRequests) {
 }
 
 TEST_F(TrackQueueTest, NumberAndBytesOfWaitingRequestsAreBounded) {
-  Make({.max_in_flight = 1, .max_requests = 3, .max_requests_per_client = 2, .max_bytes = 1000});
+  Make({.max_in_flight = 1,
+        .queue = {.max_items = 3, .max_items_per_client = 2, .max_bytes = 1000}});
   Submit(1, "a");
   Submit(200, "a");
   const int64_t waiting =
@@ -230,11 +231,11 @@ TEST_F(TrackQueueTest, ThreadsOfAPoolAnswerABatchAndAreWaitedFor) {
   constexpr int kTogether = 12;
   std::mutex mutex;
   std::vector<std::thread::id> threads;  // of each answer
-  auto queue =
-      std::make_unique<TrackQueue>(&backend_, &clock_, &observer_,
-                                   TrackQueueOptions{.max_in_flight = 1, .answerers = &answerers});
+  auto queue = std::make_unique<TrackQueue>(
+      &backend_, &clock_, &observer_,
+      TrackQueueOptions{.max_in_flight = 1, .queue = {.answerers = &answerers}});
   for (int i = 0; i < 1 + kTogether; ++i) {
-    queue->Submit(Named("a"), kNever, Job(1), [&](TrackOutcome outcome) {
+    queue->Submit(Named("a"), kNever, {Job(1)}, [&](TrackOutcome outcome) {
       EXPECT_TRUE(outcome.status.ok());
       const std::lock_guard<std::mutex> lock(mutex);
       threads.push_back(std::this_thread::get_id());
@@ -253,7 +254,7 @@ TEST_F(TrackQueueTest, AShutQueueAnswersThoseThatWaitAndRefusesNewRequests) {
   Make({.max_in_flight = 1});
   Submit(1, "a");
   absl::Notification refused;
-  queue_->Submit(Named("a"), kNever, Job(2), [&](TrackOutcome outcome) {
+  queue_->Submit(Named("a"), kNever, {Job(2)}, [&](TrackOutcome outcome) {
     EXPECT_EQ(ReasonOf(outcome.status), ErrorReason::kDraining);
     refused.Notify();
   });

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/match/match_queue.h"
+#include "server/serving/request_queue.h"
 
 #include <algorithm>
 #include <chrono>
@@ -28,7 +28,7 @@ class MatchQueueTest : public ::testing::Test {
  protected:
   // Answers come inside the backend's.
   void Make(MatchQueueOptions options) {
-    options.ledger = &ledger_;
+    options.queue.ledger = &ledger_;
     queue_ = std::make_unique<MatchQueue>(&backend_, &clock_, &observer_, options);
   }
   // Requests are told apart by their number of query descriptors.
@@ -108,7 +108,7 @@ TEST_F(MatchQueueTest, WhatComesMeanwhileGoesTogetherAndClientsTakeTurns) {
 }
 
 TEST_F(MatchQueueTest, BatchesAreBoundedInJobsAndPairs) {
-  Make({.max_in_flight = 1, .max_batch_jobs = 3, .max_batch_pairs = 100});
+  Make({.max_in_flight = 1, .max_batch_jobs = 3, .max_batch_size = 100});
   Submit(1, "a");
   Submit(2, "a", kNever, 0, 2);
   Submit(3, "a");
@@ -168,9 +168,9 @@ TEST_F(MatchQueueTest, ThreadsOfAPoolAnswerABatchAndAreWaitedFor) {
   constexpr int kTogether = 12;
   std::mutex mutex;
   std::vector<std::thread::id> threads;  // of each answer
-  auto queue =
-      std::make_unique<MatchQueue>(&backend_, &clock_, &observer_,
-                                   MatchQueueOptions{.max_in_flight = 1, .answerers = &answerers});
+  auto queue = std::make_unique<MatchQueue>(
+      &backend_, &clock_, &observer_,
+      MatchQueueOptions{.max_in_flight = 1, .queue = {.answerers = &answerers}});
   for (int i = 0; i < 1 + kTogether; ++i) {
     queue->Submit(Named("a"), kNever,
                   {{std::make_shared<HandState>(1), std::make_shared<HandState>(1), {}}},
@@ -226,7 +226,7 @@ TEST_F(MatchQueueTest, LateRequestsAreNotLaunched) {
 }
 
 TEST_F(MatchQueueTest, CancellationFreesThePlaceAtOnce) {
-  Make({.max_in_flight = 1, .max_requests = 1});
+  Make({.max_in_flight = 1, .queue = {.max_items = 1}});
   const auto running = Submit(1, "a");
   const auto waiting = Submit(2, "a");
   queue_->Cancel(waiting);
@@ -299,7 +299,7 @@ TEST_F(MatchQueueTest, ACancellationAfterTheDeadlineIsLate) {
 }
 
 TEST_F(MatchQueueTest, LargeRequestsHaveOnePlaceAndSmallOnesPassThem) {
-  Make({.max_in_flight = 2, .max_small_pairs = 1000, .max_large_pairs_in_flight = 1000});
+  Make({.max_in_flight = 2, .max_small_size = 1000, .max_large_size_in_flight = 1000});
   Submit(11, "greedy", kNever, 100);
   Submit(12, "greedy", kNever, 100);
   Submit(13, "greedy", kNever, 100);
@@ -314,7 +314,7 @@ TEST_F(MatchQueueTest, LargeRequestsHaveOnePlaceAndSmallOnesPassThem) {
 }
 
 TEST_F(MatchQueueTest, LargeRequestsShareTheirPairs) {
-  Make({.max_in_flight = 3, .max_small_pairs = 0, .max_large_pairs_in_flight = 100});
+  Make({.max_in_flight = 3, .max_small_size = 0, .max_large_size_in_flight = 100});
   Submit(5, "a", kNever, 10);
   Submit(4, "a", kNever, 10);
   Submit(2, "a", kNever, 10);
@@ -327,7 +327,7 @@ TEST_F(MatchQueueTest, LargeRequestsShareTheirPairs) {
 }
 
 TEST_F(MatchQueueTest, WhatWaitingRequestsHoldIsBounded) {
-  Make({.max_in_flight = 1, .max_bytes = 100});
+  Make({.max_in_flight = 1, .queue = {.max_bytes = 100}});
   // Both sides count.
   const auto hold = [&](size_t number, size_t bytes) {
     return Submit(number, absl::StrCat("client ", number), kNever, bytes - number);
@@ -351,7 +351,7 @@ TEST_F(MatchQueueTest, WhatWaitingRequestsHoldIsBounded) {
 }
 
 TEST_F(MatchQueueTest, AStateThatManyWaitForIsHeldOnce) {
-  Make({.max_in_flight = 1, .max_bytes = 100});
+  Make({.max_in_flight = 1, .queue = {.max_bytes = 100}});
   const auto reference = std::make_shared<HandState>(60);
   const auto match = [&](size_t number) {
     return queue_->Submit(
@@ -377,7 +377,7 @@ TEST_F(MatchQueueTest, AStateThatManyWaitForIsHeldOnce) {
 }
 
 TEST_F(MatchQueueTest, ItsUseIsWhatWaits) {
-  Make({.max_in_flight = 1, .max_requests = 7, .max_bytes = 1000});
+  Make({.max_in_flight = 1, .queue = {.max_items = 7, .max_bytes = 1000}});
   EXPECT_EQ(ledger_.bounds(Resource::kMatches).all, 7);
   EXPECT_EQ(ledger_.bounds(Resource::kMatchBytes).all, 1000);
   Submit(1, "a", kNever, 50);
@@ -421,7 +421,7 @@ TEST_F(MatchQueueTest, DepthAndWaitAreObserved) {
 }
 
 TEST_F(MatchQueueTest, EveryRequestIsAnswered) {
-  Make({.max_in_flight = 1, .max_requests = 2});
+  Make({.max_in_flight = 1, .queue = {.max_items = 2}});
   Submit(1, "a");
   const auto cancelled = Submit(2, "a");
   Submit(3, "b");
@@ -451,7 +451,7 @@ TEST_F(MatchQueueTest, TheDestructorAnswersWhatWaits) {
 }
 
 TEST_F(MatchQueueTest, QueueAndClientAreBounded) {
-  Make({.max_in_flight = 1, .max_requests = 2, .max_requests_per_client = 1});
+  Make({.max_in_flight = 1, .queue = {.max_items = 2, .max_items_per_client = 1}});
   Submit(1, "a");
   Submit(2, "a");
   Submit(3, "a");
