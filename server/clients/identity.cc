@@ -91,7 +91,7 @@ absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
   const TokenEntry* entry = nullptr;
   if (absl::StartsWithIgnoreCase(token, kScheme)) {
     token.remove_prefix(kScheme.size());
-    entry = tokens == nullptr ? nullptr : tokens->FindEver(absl::StripAsciiWhitespace(token));
+    entry = tokens == nullptr ? nullptr : tokens->Find(absl::StripAsciiWhitespace(token));
   }
   if (entry != nullptr && absl::Now() < entry->expires) return entry->name;
   *denied = entry == nullptr ? Denied{Denial::kWrongToken, ""}
@@ -99,14 +99,6 @@ absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
   // One text for all that can be wrong with it.
   return Unauthenticated(
       "the token of the call is not a valid one; ask the operator of the server for a new one");
-}
-
-// The client with this owner, by the metadata `x-client-id`.
-absl::StatusOr<ClientId> NamedClientOf(absl::string_view kind, absl::string_view name,
-                                       const absl::string_view* id, std::optional<Denied>* denied) {
-  absl::StatusOr<ClientId> client = ClientOfOwner(kind, name, id);
-  if (!client.ok()) *denied = Denied{Denial::kWrongName, absl::StrCat(kind, name)};
-  return client;
 }
 
 }  // namespace
@@ -174,13 +166,6 @@ std::string CallerForLog(const ClientId& client, absl::string_view peer) {
                       " address=", LogValue(AddressOfOwner(PeerOwner(peer))));
 }
 
-Identity::Identity(IdentityOptions options)
-    : by_certificate_(options.by_certificate),
-      by_token_(options.by_token),
-      trusted_proxies_(std::move(options.trusted_proxies)),
-      on_proven_(std::move(options.on_proven)),
-      denials_(options.denials) {}
-
 std::shared_ptr<const TokenTable> Identity::tokens() const {
   absl::MutexLock lock(&mutex_);
   return tokens_;
@@ -193,7 +178,7 @@ void Identity::SetTokens(std::shared_ptr<const TokenTable> tokens) {
 
 bool Identity::IsKnown(const ClientId& client) const {
   absl::string_view name = client.owner;
-  if (!by_token_ || !absl::ConsumePrefix(&name, kToken)) return true;
+  if (!options_.by_token || !absl::ConsumePrefix(&name, kToken)) return true;
   const std::shared_ptr<const TokenTable> tokens = this->tokens();
   return tokens != nullptr && tokens->Knows(name, absl::Now());
 }
@@ -203,9 +188,10 @@ absl::StatusOr<ClientId> Identity::ClientOf(const grpc::ServerContextBase& conte
   std::optional<Denied> denied;
   absl::StatusOr<ClientId> client = Identify(context, peer, &denied);
   if (client.ok()) {
-    if (on_proven_) on_proven_(peer, *client);
-  } else if (denied.has_value() && denials_ != nullptr) {
-    denials_->Add(*denied, AddressOfOwner(OwnerByAddress(context, peer).value_or(PeerOwner(peer))));
+    if (options_.on_proven) options_.on_proven(peer, *client);
+  } else if (denied.has_value() && options_.denials != nullptr) {
+    options_.denials->Add(*denied,
+                          AddressOfOwner(OwnerByAddress(context, peer).value_or(PeerOwner(peer))));
   }
   return client;
 }
@@ -213,7 +199,7 @@ absl::StatusOr<ClientId> Identity::ClientOf(const grpc::ServerContextBase& conte
 absl::StatusOr<std::string> Identity::OwnerByAddress(const grpc::ServerContextBase& context,
                                                      const std::string& peer) const {
   std::string owner = PeerOwner(peer);
-  if (!trusted_proxies_.Contains(owner)) return owner;
+  if (!options_.trusted_proxies.Contains(owner)) return owner;
   const auto [first, last] = context.client_metadata().equal_range("x-forwarded-for");
   std::string addresses;
   for (auto entry = first; entry != last; ++entry) {
@@ -221,7 +207,7 @@ absl::StatusOr<std::string> Identity::OwnerByAddress(const grpc::ServerContextBa
                     absl::string_view(entry->second.data(), entry->second.size()));
   }
   if (addresses.empty()) return owner;
-  return ForwardedOwner(owner, addresses, trusted_proxies_);
+  return ForwardedOwner(owner, addresses, options_.trusted_proxies);
 }
 
 absl::StatusOr<ClientId> Identity::Identify(const grpc::ServerContextBase& context,
@@ -229,14 +215,15 @@ absl::StatusOr<ClientId> Identity::Identify(const grpc::ServerContextBase& conte
                                             std::optional<Denied>* denied) const {
   ORBSERVE_ASSIGN_OR_RETURN(const std::optional<absl::string_view> id,
                             MetadataOf(context, "x-client-id"));
-  const absl::string_view* const given = id.has_value() ? &*id : nullptr;
-  if (by_certificate_) {
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfPeerCertificate(context, denied));
-    return NamedClientOf(kCertificate, name, given, denied);
-  }
-  if (by_token_) {
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfToken(context, tokens().get(), denied));
-    return NamedClientOf(kToken, name, given, denied);
+  if (options_.by_certificate || options_.by_token) {
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string name,
+                              options_.by_certificate
+                                  ? NameOfPeerCertificate(context, denied)
+                                  : NameOfToken(context, tokens().get(), denied));
+    const absl::string_view kind = options_.by_certificate ? kCertificate : kToken;
+    absl::StatusOr<ClientId> client = ClientOfOwner(kind, name, id.has_value() ? &*id : nullptr);
+    if (!client.ok()) *denied = Denied{Denial::kWrongName, absl::StrCat(kind, name)};
+    return client;
   }
   if (id.has_value() && !IsPrintable(*id, kMaxIdBytes)) {
     return MakeError(ErrorReason::kBadRequest,

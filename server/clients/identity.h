@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -46,7 +47,7 @@ struct IdentityOptions {
 // Thread-safe.
 class Identity {
  public:
-  explicit Identity(IdentityOptions options);
+  explicit Identity(IdentityOptions options) : options_(std::move(options)) {}
 
   // UNAUTHENTICATED; BAD_REQUEST for metadata that is malformed or given twice. A known client
   // proves its connection.
@@ -68,11 +69,7 @@ class Identity {
                                              const std::string& peer) const;
   std::shared_ptr<const TokenTable> tokens() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const bool by_certificate_;
-  const bool by_token_;
-  const PeerSet trusted_proxies_;
-  const std::function<void(absl::string_view peer, const ClientId& client)> on_proven_;
-  Denials* const denials_;
+  const IdentityOptions options_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);
 };

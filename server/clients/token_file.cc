@@ -141,12 +141,7 @@ TokenTable::TokenTable(const std::vector<TokenEntry>& entries) {
   }
 }
 
-const TokenEntry* TokenTable::Find(absl::string_view token, absl::Time now) const {
-  const TokenEntry* const entry = FindEver(token);
-  return entry == nullptr || now >= entry->expires ? nullptr : entry;
-}
-
-const TokenEntry* TokenTable::FindEver(absl::string_view token) const {
+const TokenEntry* TokenTable::Find(absl::string_view token) const {
   const auto found = by_hash_.find(HashOf(token));
   return found == by_hash_.end() ? nullptr : &found->second;
 }

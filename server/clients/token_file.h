@@ -49,11 +49,9 @@ class TokenTable {
  public:
   explicit TokenTable(const std::vector<TokenEntry>& entries);
 
-  // The client with this token, null if there is none or it has expired. The time that this takes
-  // may say something about the hashes in the table, which lead nobody to a token.
-  const TokenEntry* Find(absl::string_view token, absl::Time now) const;
-  // Does the same, and finds tokens that have expired, too.
-  const TokenEntry* FindEver(absl::string_view token) const;
+  // The client with this token, which may have expired; null if there is none. The time that this
+  // takes may say something about the hashes in the table, which lead nobody to a token.
+  const TokenEntry* Find(absl::string_view token) const;
   // True if the client has a token that has not expired.
   bool Knows(absl::string_view name, absl::Time now) const;
 

@@ -73,47 +73,43 @@ void ClientActivity::FrameReceived(const ClientId& client, int64_t bytes) {
   entry.bytes.Add(static_cast<double>(bytes), now);
 }
 
-void ClientActivity::FrameEnded(const ClientId& client, const absl::Status& told) {
+template <typename Change>
+void ClientActivity::Update(const ClientId& client, const Change& change) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
-  Entry& entry = found->second;
-  entry.last = now;
-  if (told.ok()) {
-    ++entry.use.ok;
-  } else {
-    ++(ReasonOf(told) == ErrorReason::kDropped ? entry.use.dropped : entry.use.failed);
-  }
+  found->second.last = now;
+  change(found->second);
+}
+
+void ClientActivity::FrameEnded(const ClientId& client, const absl::Status& told) {
+  Update(client, [&told](Entry& entry) {
+    const bool is_dropped = !told.ok() && ReasonOf(told) == ErrorReason::kDropped;
+    ++(told.ok() ? entry.use.ok : is_dropped ? entry.use.dropped : entry.use.failed);
+  });
 }
 
 void ClientActivity::FrameComputed(const ClientId& client, const FrameOutcome& outcome) {
-  const SteadyTime now = clock_.Now();
-  absl::MutexLock lock(&mutex_);
-  const auto found = clients_.find(client);
-  if (found == clients_.end()) return;
-  Entry& entry = found->second;
-  if (outcome.batch_frames > 0) {
-    const double seconds = Seconds(outcome.cost.busy_end - outcome.cost.busy_begin);
-    entry.seconds.Add(seconds / outcome.batch_frames, now);
-  }
-  if (outcome.energy_joules.has_value()) {
-    entry.use.joules = entry.use.joules.value_or(0) + *outcome.energy_joules;
-    entry.joules.Add(*outcome.energy_joules, now);
-  }
+  Update(client, [&outcome](Entry& entry) {
+    if (outcome.batch_frames > 0) {
+      const double seconds = Seconds(outcome.cost.busy_end - outcome.cost.busy_begin);
+      entry.seconds.Add(seconds / outcome.batch_frames, entry.last);
+    }
+    if (outcome.energy_joules.has_value()) {
+      entry.use.joules = entry.use.joules.value_or(0) + *outcome.energy_joules;
+      entry.joules.Add(*outcome.energy_joules, entry.last);
+    }
+  });
 }
 
 void ClientActivity::StreamOpened(const ClientId& client) {
-  const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
-  FindOrAdd(client, now);
+  FindOrAdd(client, clock_.Now());
 }
 
 void ClientActivity::StreamClosed(const ClientId& client) {
-  const SteadyTime now = clock_.Now();
-  absl::MutexLock lock(&mutex_);
-  const auto found = clients_.find(client);
-  if (found != clients_.end()) found->second.last = now;
+  Update(client, [](Entry&) {});
 }
 
 std::vector<ClientUse> ClientActivity::Busiest(size_t most, size_t* known) const {

@@ -88,6 +88,9 @@ class ClientActivity {
 
   Entry& FindOrAdd(const ClientId& client, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Changes the entry of a client that is known, and active now.
+  template <typename Change>
+  void Update(const ClientId& client, const Change& change) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Clock& clock_;
   Ledger& ledger_;

@@ -22,10 +22,24 @@ class MetricsObserver final : public ServingObserver {
   MetricsObserver(Metrics* metrics, PowerMonitor* power, ClientActivity* clients = nullptr)
       : metrics_(*metrics), power_(*power), clients_(clients) {}
 
-  void OnStagesTimed(const BatchCost& cost, const StageTimes& stages) override;
-  void OnFrameComputed(const ClientId& client, const FrameOutcome& outcome) override;
-  std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override;
-  void OnTrackBytes(int64_t change) override;
+  void OnStagesTimed(const BatchCost& cost, const StageTimes& stages) override {
+    for (const StageTime& time : stages.entries()) {
+      metrics_.ObserveStages(time.stages, cost.backend, cost.device,
+                             static_cast<double>(time.duration_ns) * 1e-9);
+    }
+  }
+  void OnFrameComputed(const ClientId& client, const FrameOutcome& outcome) override {
+    if (clients_ != nullptr) clients_->FrameComputed(client, outcome);
+  }
+  std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override {
+    if (kind == WorkKind::kFrames) {
+      metrics_.ObserveBatch(cost.backend, cost.device, items, cost.busy_begin, cost.busy_end);
+      return power_.AddBatch(cost.device, items, cost.busy_begin, cost.busy_end);
+    }
+    metrics_.AddBusyInterval(cost.backend, cost.device, cost.busy_begin, cost.busy_end);
+    return power_.AddBatch(cost.device, 0, cost.busy_begin, cost.busy_end);
+  }
+  void OnTrackBytes(int64_t change) override { metrics_.AddTrackBytes(change); }
 
  private:
   Metrics& metrics_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -22,10 +23,25 @@ class PipelineWatch {
   using Look = std::function<BatchMotion()>;
 
   // `queues` are asked for their batches, and `progress` is FeatureBackend::progress().
-  PipelineWatch(std::vector<Look> queues, std::function<uint64_t()> progress);
+  PipelineWatch(std::vector<Look> queues, std::function<uint64_t()> progress)
+      : queues_(std::move(queues)), progress_(std::move(progress)), ended_(queues_.size(), 0) {}
 
   // True if every queue was idle, or had a batch end since the last call that returned true.
-  bool Moves() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Moves() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    const uint64_t progress = progress_();
+    bool moves = true;
+    std::vector<int64_t> ended = ended_;
+    for (size_t i = 0; i < queues_.size(); ++i) {
+      const BatchMotion motion = queues_[i]();
+      moves = moves && (motion.in_flight == 0 || motion.ended != ended_[i]);
+      ended[i] = motion.ended;
+    }
+    if (!moves && progress == seen_progress_) return false;
+    ended_ = std::move(ended);
+    seen_progress_ = progress;
+    return true;
+  }
 
  private:
   const std::vector<Look> queues_;

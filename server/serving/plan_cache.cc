@@ -13,7 +13,10 @@
 namespace orbserve {
 
 PlanCache::PlanCache(FeatureBackend* backend, Executor* executor, const PlanCacheOptions& options)
-    : backend_(backend), executor_(executor), options_(options) {}
+    : backend_(backend), executor_(executor), options_(options) {
+  use_.max_plans = options.max_plans;
+  use_.max_bytes = static_cast<int64_t>(options.max_bytes);
+}
 
 std::shared_ptr<FeaturePlan> PlanCache::Find(const PlanSpec& spec) {
   std::shared_ptr<FeaturePlan> plan;
@@ -33,7 +36,7 @@ void PlanCache::Get(const PlanSpec& spec, const ClientId& client, Callback callb
     absl::MutexLock lock(&mutex_);
     plan = Hit(spec, &surplus);
     if (plan == nullptr) {
-      ++misses_;
+      ++use_.misses;
       std::deque<Callback>& waiting = building_[spec];
       waiting.push_back(std::move(callback));
       if (waiting.size() > 1) return;  // is being built
@@ -53,24 +56,15 @@ void PlanCache::FreeIdle() {
   absl::MutexLock lock(&mutex_);
   ++period_;
   while (!plans_.empty() && plans_.back().period + kIdlePeriods < period_) {
-    bytes_ -= plans_.back().bytes;
-    by_spec_.erase(plans_.back().spec);
-    idle.splice(idle.begin(), plans_, std::prev(plans_.end()));
+    MoveOldest(&idle);
   }
 }
 
 PlanCacheUse PlanCache::use() const {
   absl::MutexLock lock(&mutex_);
-  PlanCacheUse use = {.plans = static_cast<int64_t>(plans_.size()),
-                      .max_plans = options_.max_plans,
-                      .max_bytes = static_cast<int64_t>(options_.max_bytes),
-                      .hits = hits_,
-                      .misses = misses_,
-                      .evictions = evictions_,
-                      .building = static_cast<int64_t>(building_.size()),
-                      .builds = builds_,
-                      .failed_builds = failed_builds_,
-                      .build_time = build_time_};
+  PlanCacheUse use = use_;
+  use.plans = static_cast<int64_t>(plans_.size());
+  use.building = static_cast<int64_t>(building_.size());
   for (const Plan& plan : plans_) use.bytes += static_cast<int64_t>(plan.plan->size_bytes());
   return use;
 }
@@ -83,8 +77,8 @@ void PlanCache::Build(const PlanSpec& spec) {
   Plans surplus;  // freed by this thread, which is the executor's
   {
     absl::MutexLock lock(&mutex_);
-    ++(plan.ok() ? builds_ : failed_builds_);
-    build_time_ += time;
+    ++(plan.ok() ? use_.builds : use_.failed_builds);
+    use_.build_time += time;
     const auto entry = building_.find(spec);
     waiting = std::move(entry->second);
     building_.erase(entry);
@@ -103,7 +97,7 @@ std::shared_ptr<FeaturePlan> PlanCache::Hit(const PlanSpec& spec, Plans* surplus
   if (entry == by_spec_.end()) return nullptr;
   plans_.splice(plans_.begin(), plans_, entry->second);
   plans_.front().period = period_;
-  if (++hits_ % kHitsPerSizeCheck == 0) {
+  if (++use_.hits % kHitsPerSizeCheck == 0) {
     MeasureAll();
   } else {
     Measure(plans_.front());
@@ -122,14 +116,17 @@ void PlanCache::MeasureAll() {
   for (Plan& plan : plans_) Measure(plan);
 }
 
+void PlanCache::MoveOldest(Plans* to) {
+  bytes_ -= plans_.back().bytes;
+  by_spec_.erase(plans_.back().spec);
+  to->splice(to->begin(), plans_, std::prev(plans_.end()));
+}
+
 void PlanCache::TakeSurplus(Plans* surplus) {
   while (plans_.size() > 1 &&
          (plans_.size() > static_cast<size_t>(options_.max_plans) || bytes_ > options_.max_bytes)) {
-    const Plan& oldest = plans_.back();
-    bytes_ -= oldest.bytes;
-    by_spec_.erase(oldest.spec);
-    surplus->splice(surplus->begin(), plans_, std::prev(plans_.end()));
-    ++evictions_;
+    MoveOldest(surplus);
+    ++use_.evictions;
   }
 }
 

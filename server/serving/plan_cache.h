@@ -98,6 +98,7 @@ class PlanCache {
   // Asks the plan for its size.
   void Measure(Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MeasureAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MoveOldest(Plans* to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the least recently used plans to `surplus` until the rest is within the bounds.
   void TakeSurplus(Plans* surplus) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Frees plans on the executor: freeing device memory may take longer than a caller has time.
@@ -111,12 +112,7 @@ class PlanCache {
   Plans plans_ ABSL_GUARDED_BY(mutex_);         // most recently used first
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // sum of Plan::bytes
   int64_t period_ ABSL_GUARDED_BY(mutex_) = 0;  // number of calls of FreeIdle()
-  int64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t builds_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t failed_builds_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::chrono::nanoseconds build_time_ ABSL_GUARDED_BY(mutex_){};
+  PlanCacheUse use_ ABSL_GUARDED_BY(mutex_);    // bounds and events
   absl::node_hash_map<PlanSpec, Plans::iterator> by_spec_ ABSL_GUARDED_BY(mutex_);
   absl::node_hash_map<PlanSpec, std::deque<Callback>> building_ ABSL_GUARDED_BY(mutex_);
 };

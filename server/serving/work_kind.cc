@@ -10,7 +10,7 @@
 namespace orbserve {
 namespace {
 
-// Names of a kind of work in messages and in the ledger.
+// What messages and the ledger call a kind of work.
 struct Words {
   absl::string_view late;
   absl::string_view items;
@@ -18,35 +18,16 @@ struct Words {
   Resource bytes_resource;
 };
 
-const Words& WordsFor(WorkKind kind) {
-  static constexpr Words kFrames = {
-      .late = "the deadline passed before the answer",  // perhaps of a call without a frame
-      .items = "frames",
-      .items_resource = Resource::kFrames,
-      .bytes_resource = Resource::kFrameBytes,
-  };
-  static constexpr Words kMatches = {
-      .late = "the deadline passed before the matches were",
-      .items = "requests",
-      .items_resource = Resource::kMatches,
-      .bytes_resource = Resource::kMatchBytes,
-  };
-  static constexpr Words kTracks = {
-      .late = "the frame's deadline passed before its tracks were",
-      .items = "frames",
-      .items_resource = Resource::kTracks,
-      .bytes_resource = Resource::kTrackBytes,
-  };
-  switch (kind) {
-    case WorkKind::kFrames:
-      break;
-    case WorkKind::kMatches:
-      return kMatches;
-    case WorkKind::kTracks:
-      return kTracks;
-  }
-  return kFrames;
-}
+constexpr Words kKindWords[] = {
+    {"the deadline passed before the answer",  // perhaps of a call without a frame
+     "frames", Resource::kFrames, Resource::kFrameBytes},
+    {"the deadline passed before the matches were", "requests", Resource::kMatches,
+     Resource::kMatchBytes},
+    {"the frame's deadline passed before its tracks were", "frames", Resource::kTracks,
+     Resource::kTrackBytes},
+};
+
+const Words& WordsFor(WorkKind kind) { return kKindWords[static_cast<size_t>(kind)]; }
 
 }  // namespace
 

@@ -14,7 +14,6 @@
 namespace orbserve {
 
 enum class WorkKind { kFrames, kMatches, kTracks };
-inline constexpr int kWorkKindCount = 3;
 
 // Items that wait, and the memory that they hold.
 Resource ItemsOf(WorkKind kind);

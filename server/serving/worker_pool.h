@@ -21,7 +21,6 @@
 #include "server/clients/fair_shares.h"
 #include "server/clients/ledger.h"
 #include "server/serving/executor.h"
-#include "server/serving/task_memory.h"
 
 namespace orbserve {
 

@@ -87,7 +87,7 @@ void FuzzTokens(Bytes bytes) {
     Require(!entry.name.empty() && entry.weight > 0, "an entry has a name and a weight");
   }
   const TokenTable table(*entries);
-  Require(table.Find("no token of the file", absl::UnixEpoch()) == nullptr, "no such token");
+  Require(table.Find("no token of the file") == nullptr, "no such token");
 }
 
 // Lines: the name of an owner, an id, names of a certificate, trusted proxies, a list of addresses.
