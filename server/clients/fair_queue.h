@@ -117,6 +117,21 @@ class FairQueue {
     return {};
   }
 
+  // Names the oldest item of the client that is served next among those of the account's owner. The
+  // handle's client is null when there is none.
+  Handle FrontOfOwner(const FairShares::Account& account) const {
+    const auto owner = owners_.find(&account.owner_share());
+    if (owner == owners_.end()) return {};
+    Client& client = static_cast<Client&>(**owner->second->clients.begin());
+    return {&client, client.items.begin()};
+  }
+
+  // Makes the item the newest of its client.
+  void MoveToBack(const Handle& handle) {
+    std::list<T>& items = handle.client->items;
+    items.splice(items.end(), items, handle.item);
+  }
+
   // Takes the item out of the middle.
   T Remove(const Handle& handle) {
     Client& client = *handle.client;

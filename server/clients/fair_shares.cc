@@ -91,6 +91,12 @@ void FairShares::Charge(Account* account, int64_t cost_ns) {
   Charge(owner.level, account->share_, cost_ns, turn);
 }
 
+void FairShares::SetRank(Account* account, int64_t of_owner, int64_t of_name) {
+  Share& owner = account->owner_->share;
+  owner.Move(of_owner - owner.rank_.virtual_ns, 0);
+  account->share_.Move(of_name - account->share_.rank_.virtual_ns, 0);
+}
+
 void FairShares::Correct(Account* account, int64_t difference_ns) {
   if (difference_ns == 0) return;
   Owner& owner = *account->owner_;

@@ -95,6 +95,10 @@ class FairShares {
   // The work cost so much more, or less, than was charged.
   void Correct(Account* account, int64_t difference_ns);
 
+  // Ranks a client with open work, and its owner, by something else than cost: smaller first. Only
+  // for shares to which nothing is charged.
+  void SetRank(Account* account, int64_t of_owner, int64_t of_name);
+
   // Clients that have open work, or are remembered.
   size_t clients() const { return clients_; }
   Ledger& ledger() const { return *ledger_; }
@@ -134,7 +138,6 @@ class FairShares::Account {
   // Names of one owner have the same.
   Share& owner_share();
   const Share& owner_share() const;
-  const std::string& name() const { return name_; }
 
   // What the client holds of the server, on which it may hold more.
   const Ledger::AccountPtr& holds() const { return holds_; }

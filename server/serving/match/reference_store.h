@@ -19,20 +19,20 @@
 // therefore loses its own references first, and cannot push out those of an owner that keeps
 // little.
 //
-// Time. Clients and owners stand in the order of their loads, and each operation takes O(log n).
-// Room is made in steps of kEvictionsPerStep references. Between two steps other calls get the
-// lock. Memory is allocated and freed outside the lock.
+// Time. Clients and owners stand in the order of their loads (fair_queue.h), and each operation
+// takes O(log n). Room is made in steps of kEvictionsPerStep references. Between two steps other
+// calls get the lock. References are allocated and freed outside the lock.
 
 #ifndef ORBSERVE_SERVER_SERVING_MATCH_REFERENCE_STORE_H_
 #define ORBSERVE_SERVER_SERVING_MATCH_REFERENCE_STORE_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -42,6 +42,8 @@
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "server/clients/client_id.h"
+#include "server/clients/fair_queue.h"
+#include "server/clients/fair_shares.h"
 #include "server/clients/ledger.h"
 
 namespace orbserve {
@@ -62,12 +64,6 @@ class Reference {
 
  private:
   friend class ReferenceStore;
-
-  // Returns the form in which `backend` can match against the reference. The first call imports it
-  // and sets `imported_bytes` to the copies that the backend may make. Other calls leave it alone.
-  absl::StatusOr<std::shared_ptr<const FrameState>> State(FeatureBackend& backend,
-                                                          size_t* imported_bytes) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string name_;
   uint64_t version_;  // set by the store before others see the reference
@@ -140,78 +136,42 @@ class ReferenceStore {
   ReferenceStoreUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Client;
-  struct Owner;
   struct Entry;
-  // By name. The keys are views of Reference::name().
-  using Entries = std::map<absl::string_view, Entry>;
-  // Order of use, least recently used first.
-  using ByUse = std::list<Entries::iterator>;
-  // By load, then by a number of its own.
-  template <typename T>
-  using ByLoad = std::map<std::pair<size_t, uint64_t>, T*>;
-  // References that left the store, freed outside the lock.
-  using Removed = std::vector<std::shared_ptr<const Reference>>;
+  // By owner, name of the client and name of the reference.
+  using Entries = std::map<std::tuple<std::string, std::string, std::string>, Entry, std::less<>>;
+  using Order = FairQueue<Entries::iterator>;
 
   struct Entry {
     std::shared_ptr<const Reference> reference;
+    FairShares::Account* account = nullptr;
     Holding place;
     Holding bytes;
-    // Place in Client::by_use. A reference that is being put has none and makes no room.
-    bool is_evictable = false;
-    ByUse::iterator use;
-  };
-  struct Client {
-    absl::string_view name;  // key of Owner::clients
-    Ledger::AccountPtr account;
-    Owner* owner = nullptr;
-    uint64_t number = 0;
-    size_t load = 0;
-    Entries entries;
-    ByUse by_use;
-  };
-  struct Owner {
-    absl::string_view name;  // key of owners_
-    uint64_t number = 0;
-    size_t load = 0;
-    std::map<std::string, Client, std::less<>> clients;
-    ByLoad<Client> by_load;
+    Order::Handle use;  // of no client while the reference is being put, and makes no room
   };
 
-  Client* FindClient(const ClientId& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The entry of a reference, or null when it is not in the store (any more).
-  Entry* FindEntry(const ClientId& id, const Reference& reference) const
+  Entries::iterator Find(const ClientId& client, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Client& MakeClient(const ClientId& id, const Ledger::AccountPtr& account)
+  // The client, which holds more or less now, and its owner get their places.
+  void Rank(FairShares::Account* account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<const Reference> Remove(Entries::iterator entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  size_t LoadOf(int64_t references, int64_t bytes) const {
-    return static_cast<size_t>(bytes) + static_cast<size_t>(references) * load_of_one_;
-  }
-  // Puts the client, which holds more or less, and its owner in their places.
-  void Sort(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Leaves an empty client in place.
-  std::shared_ptr<const Reference> Remove(Client& client, Entries::iterator entry)
+  // The reference that makes room next; of no client when there is room, or nothing to remove.
+  Order::Handle NextToMakeRoom(const FairShares::Account& account) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropIfEmpty(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The client of the owner that makes room; null when it has nothing to remove.
-  static Client* LargestOf(const Owner& owner);
-  // The client that makes room next; null when there is room, or nothing to remove.
-  Client* NextToMakeRoom(absl::string_view owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes room in steps after something was added for `id`. Names of references of that client are
   // appended to `evicted` unless it is null.
   void MakeRoom(const ClientId& id, std::vector<std::string>* evicted) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ReferenceStoreOptions options_;
-  const LedgerOf ledger_;
-  const size_t load_of_one_;  // of a reference beside its bytes
+  const int64_t load_of_one_;  // of a reference beside its bytes
   mutable absl::Mutex mutex_;
-  // No owner has no client, and no client has no entry.
-  std::map<std::string, Owner, std::less<>> owners_ ABSL_GUARDED_BY(mutex_);
-  ByLoad<Owner> by_load_ ABSL_GUARDED_BY(mutex_);
+  FairShares shares_ ABSL_GUARDED_BY(mutex_);  // ranked by load, the largest first
+  Ledger& ledger_;                             // of the shares
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
+  Order order_ ABSL_GUARDED_BY(mutex_);            // in which references make room
   size_t copy_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // part of what the ledger says
   int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_version_ ABSL_GUARDED_BY(mutex_) = 1;
-  uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace orbserve
