@@ -50,20 +50,18 @@ WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived, bool on_cpu)
 
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
                                            const DerivedLimits& derived) {
-  gpu::GpuBackendOptions options;
   const auto& backend = config.backend();
-  options.devices.assign(backend.devices().begin(), backend.devices().end());
-  options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
-  options.deadline_ms = backend.device_deadline_ms();
-  options.decodes_jpeg = backend.jpeg() != "host";
-  options.input_budget_bytes = derived.input_bytes;
-  options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
-  // A lane is busy until its batch is answered, so another lane takes the next batch.
-  options.lanes = std::min(2 * derived.batches_in_flight, gpu::kMaxLanes);
-  options.large_lanes = std::min(derived.large_batches_in_flight, gpu::kMaxLanes);
-  options.max_batch_frames =
-      std::min(static_cast<int>(config.batching().max_batch()), gpu::kMaxFramesInBatch);
-  return options;
+  const auto max_batch = static_cast<int>(config.batching().max_batch());
+  return {.devices = {backend.devices().begin(), backend.devices().end()},
+          .memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes()),
+          .input_budget_bytes = derived.input_bytes,
+          .decodes_jpeg = backend.jpeg() != "host",
+          // A lane is busy until its batch is answered, so another lane takes the next batch.
+          .lanes = std::min(2 * derived.batches_in_flight, gpu::kMaxLanes),
+          .large_lanes = std::min(derived.large_batches_in_flight, gpu::kMaxLanes),
+          .max_batch_frames = std::min(max_batch, gpu::kMaxFramesInBatch),
+          .deadline_ms = backend.device_deadline_ms(),
+          .stage_sampling = static_cast<int>(config.telemetry().stage_sampling())};
 }
 
 cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
@@ -109,13 +107,11 @@ StreamLimits StreamLimitsOf(const server::Config::Limits& config, const DerivedL
 }
 
 IdentityOptions IdentityOptionsOf(const server::Config& config) {
-  IdentityOptions options;
-  options.by_certificate = !config.tls().client_ca_file().empty();
-  options.by_token = !config.token_file().empty();
   const auto& proxies = config.trusted_proxies();
-  // The configuration is valid.
-  options.trusted_proxies = *PeerSet::Create({proxies.begin(), proxies.end()}, "trusted_proxies");
-  return options;
+  return {.by_certificate = !config.tls().client_ca_file().empty(),
+          .by_token = !config.token_file().empty(),
+          // The configuration is valid.
+          .trusted_proxies = *PeerSet::Create({proxies.begin(), proxies.end()}, "trusted_proxies")};
 }
 
 OwnerWeights OwnerWeightsOf(const server::Config& config) {

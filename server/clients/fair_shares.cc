@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
-#include <utility>
 
 namespace orbserve {
 
@@ -44,7 +43,7 @@ FairShares::Account* FairShares::Open(const ClientId& client) {
   }
   std::unique_ptr<Account>& account = owner->accounts[client.name];
   if (account == nullptr) {
-    account.reset(new Account(owner.get(), client.name, ledger_->Open(client)));
+    account.reset(new Account(owner.get(), client.name, ledger_.Open(client)));
     owner->weight = account->holds()->weight();
     ++clients_;
   } else if (account->open_ == 0) {

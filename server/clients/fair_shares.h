@@ -26,7 +26,6 @@
 #include <list>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
@@ -80,7 +79,9 @@ class FairShares {
   static constexpr int64_t kMaxEntryNs = 5'000'000;
 
   // The ledger, which has the weights, must outlive the shares. Null = they have one of their own.
-  explicit FairShares(Ledger* ledger = nullptr) : ledger_(ledger) {}
+  explicit FairShares(Ledger* ledger = nullptr)
+      : own_ledger_(ledger == nullptr ? std::make_unique<Ledger>() : nullptr),
+        ledger_(ledger == nullptr ? *own_ledger_ : *ledger) {}
   FairShares(const FairShares&) = delete;
   FairShares& operator=(const FairShares&) = delete;
   ~FairShares();
@@ -101,7 +102,7 @@ class FairShares {
 
   // Clients that have open work, or are remembered.
   size_t clients() const { return clients_; }
-  Ledger& ledger() const { return *ledger_; }
+  Ledger& ledger() const { return ledger_; }
 
  private:
   struct Owner;
@@ -124,7 +125,8 @@ class FairShares {
   void Forget(Account* account);
   static int64_t ShareOf(const Owner& owner, int64_t cost_ns);
 
-  const LedgerOf ledger_;
+  const std::unique_ptr<Ledger> own_ledger_;
+  Ledger& ledger_;
   Level level_;  // of the owners
   uint64_t next_turn_ = 1;
   size_t clients_ = 0;

@@ -164,20 +164,6 @@ class Ledger {
   absl::btree_map<Key, Account*> accounts_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The ledger that a part is given, or one of its own where it is given none.
-class LedgerOf {
- public:
-  explicit LedgerOf(Ledger* given)
-      : own_(given == nullptr ? std::make_unique<Ledger>() : nullptr),
-        ledger_(given == nullptr ? *own_ : *given) {}
-  Ledger& operator*() const { return ledger_; }
-  Ledger* operator->() const { return &ledger_; }
-
- private:
-  const std::unique_ptr<Ledger> own_;
-  Ledger& ledger_;
-};
-
 // An amount of one resource, which is free again when the object is destroyed. Not thread-safe.
 class Holding {
  public:

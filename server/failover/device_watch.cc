@@ -39,7 +39,7 @@ void DeviceWatch::Begin(DeviceWork work) {
   if (!stopped_) {
     if (working_ == 0) Hear(clock_->Now());
     // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
-    if (!armed_) Arm(NextLook(heard_at_));
+    if (!armed_) Arm(heard_at_);
     ++working_;  // after the alarm, for which there may be no memory
   }
   if (work == DeviceWork::kPlan) ++plans_in_making_;
@@ -70,23 +70,20 @@ void DeviceWatch::End(DeviceWork work) {
 
 void DeviceWatch::Hear(SteadyTime now) {
   heard_at_ = now;
-  if (options_.progress) progress_ = options_.progress();
+  progress_ = options_.progress();
 }
 
 SteadyTime::duration DeviceWatch::StallLimit() const {
   return std::max<SteadyTime::duration>(options_.stall, kStallFactor * usual_);
 }
 
-SteadyTime DeviceWatch::NextLook(SteadyTime heard) const {
-  // An answer ends a stall by itself; progress has to be looked for.
-  if (stalled_ && !options_.progress) return heard + options_.silence;
-  return heard + std::min<SteadyTime::duration>(StallLimit(), options_.silence);
-}
-
-void DeviceWatch::Arm(SteadyTime when) {
-  alarm_->Set(when);
+void DeviceWatch::Arm(SteadyTime now) {
+  const SteadyTime silent_at = heard_at_ + options_.silence;
+  const SteadyTime next = std::min(heard_at_ + StallLimit(), silent_at);
+  // It stalls already: progress has to be looked for.
+  due_ = next > now ? next : std::min(now + StallLimit(), silent_at);
+  alarm_->Set(due_);
   armed_ = true;
-  due_ = when;
 }
 
 void DeviceWatch::SetStalled(bool stalled) {
@@ -103,16 +100,14 @@ void DeviceWatch::OnAlarm() {
     // An alarm that comes late means that this whole process stood still (a debugger, a freezer of
     // containers): nothing could be heard in that time, so it does not count.
     if (now > due_ + options_.stall) heard_at_ = std::min(now, heard_at_ + (now - due_));
-    if (options_.progress && options_.progress() != progress_) {
+    if (options_.progress() != progress_) {
       Hear(now);
       if (stalled_) SetStalled(false);
     }
     if (now < heard_at_ + options_.silence) {
       const bool may_judge = plans_in_making_ == 0 && answers_ == kFirstAnswers;
       if (!stalled_ && may_judge && now >= heard_at_ + StallLimit()) SetStalled(true);
-      const SteadyTime next = NextLook(heard_at_);
-      Arm(next > now ? next : std::min(now + StallLimit(), heard_at_ + options_.silence));
-      return;
+      return Arm(now);
     }
   }
   options_.on_silence();

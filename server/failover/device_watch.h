@@ -36,7 +36,7 @@ struct DeviceWatchOptions {
   absl::AnyInvocable<void(bool)> on_stall;
   // Called from the clock's thread, and again while the silence lasts, until Stop().
   absl::AnyInvocable<void()> on_silence;
-  // Returns FeatureBackend::progress(); may be empty. Called under the watch's lock.
+  // Returns FeatureBackend::progress(). Called under the watch's lock.
   absl::AnyInvocable<uint64_t()> progress;
 };
 
@@ -68,9 +68,8 @@ class DeviceWatch {
   // An answer came, or the first work.
   void Hear(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime::duration StallLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // When to look again, with the last answer at `heard`.
-  SteadyTime NextLook(SteadyTime heard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Arm(SteadyTime when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Looks again when the silence since the last answer may be a stall or a loss.
+  void Arm(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetStalled(bool stalled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -49,7 +49,6 @@
 #include "absl/status/status.h"
 #include "features/backend.h"
 #include "server/clients/fair_queue.h"
-#include "server/clients/fair_shares.h"
 #include "server/process/clock.h"
 #include "server/serving/frame/frame_record.h"
 #include "server/serving/observer.h"

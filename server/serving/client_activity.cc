@@ -4,7 +4,6 @@
 #include "server/serving/client_activity.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "features/errors.h"
@@ -12,30 +11,13 @@
 namespace orbserve {
 namespace {
 
-constexpr double kMemorySeconds = 10;
-
 // What counts as memory that a client holds.
 constexpr Resource kHeldBytes[] = {Resource::kFrameBytes,         Resource::kMatchBytes,
                                    Resource::kTrackBytes,         Resource::kDecodeBytes,
                                    Resource::kLargeDecodeBytes,   Resource::kUnaryResponseBytes,
                                    Resource::kStreamResponseBytes};
 
-double Seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 }  // namespace
-
-double ClientActivity::Rate::Faded(SteadyTime now) const {
-  return sum_ * std::exp(-std::max(Seconds(now - at_), 0.0) / kMemorySeconds);
-}
-
-void ClientActivity::Rate::Add(double amount, SteadyTime now) {
-  sum_ = Faded(now) + amount;
-  at_ = now;
-}
-
-double ClientActivity::Rate::PerSecond(SteadyTime now) const { return Faded(now) / kMemorySeconds; }
 
 ClientActivity::Entry& ClientActivity::FindOrAdd(const ClientId& client, SteadyTime now) {
   auto found = clients_.find(client);
@@ -93,8 +75,8 @@ void ClientActivity::FrameEnded(const ClientId& client, const absl::Status& told
 void ClientActivity::FrameComputed(const ClientId& client, const FrameOutcome& outcome) {
   Update(client, [&outcome](Entry& entry) {
     if (outcome.batch_frames > 0) {
-      const double seconds = Seconds(outcome.cost.busy_end - outcome.cost.busy_begin);
-      entry.seconds.Add(seconds / outcome.batch_frames, entry.last);
+      const std::chrono::duration<double> busy = outcome.cost.busy_end - outcome.cost.busy_begin;
+      entry.seconds.Add(busy.count() / outcome.batch_frames, entry.last);
     }
     if (outcome.energy_joules.has_value()) {
       entry.use.joules = entry.use.joules.value_or(0) + *outcome.energy_joules;

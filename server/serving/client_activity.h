@@ -4,7 +4,9 @@
 #ifndef ORBSERVE_SERVER_SERVING_CLIENT_ACTIVITY_H_
 #define ORBSERVE_SERVER_SERVING_CLIENT_ACTIVITY_H_
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -70,11 +72,19 @@ class ClientActivity {
   // A sum that fades, so that it tells a rate.
   class Rate {
    public:
-    void Add(double amount, SteadyTime now);
-    double PerSecond(SteadyTime now) const;
+    void Add(double amount, SteadyTime now) {
+      sum_ = Faded(now) + amount;
+      at_ = now;
+    }
+    double PerSecond(SteadyTime now) const { return Faded(now) / kMemorySeconds; }
 
    private:
-    double Faded(SteadyTime now) const;
+    static constexpr double kMemorySeconds = 10;
+
+    double Faded(SteadyTime now) const {
+      const double age_s = std::chrono::duration<double>(now - at_).count();
+      return sum_ * std::exp(-std::max(age_s, 0.0) / kMemorySeconds);
+    }
 
     double sum_ = 0;
     SteadyTime at_;

@@ -57,7 +57,6 @@
 #include "server/process/clock.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_queue.h"
-#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 

@@ -64,7 +64,6 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"

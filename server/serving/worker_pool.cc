@@ -9,12 +9,6 @@
 #include "features/this_thread.h"
 
 namespace orbserve {
-namespace {
-
-// One part in so many of the room is for small tasks alone.
-constexpr int64_t kSmallPart = 16;
-
-}  // namespace
 
 WorkerPool::WorkerPool(const WorkerPoolOptions& options)
     : options_(options),
@@ -61,18 +55,6 @@ WorkerPoolUse WorkerPool::use() const {
           .busy = busy_,
           .waiting = static_cast<int64_t>(small_.size() + large_.size()),
           .bytes = SmallBytes() + LargeBytes()};
-}
-
-bool WorkerPool::IsLarge(const TaskNeeds& needs) const {
-  if (options_.large_threads == 0) return false;
-  return needs.time >= options_.large_time ||
-         (needs.memory != nullptr && needs.memory->bytes_ > options_.max_bytes / kSmallPart);
-}
-
-int64_t WorkerPool::SmallBytes() const { return shares_.ledger().held(Resource::kDecodeBytes); }
-
-int64_t WorkerPool::LargeBytes() const {
-  return shares_.ledger().held(Resource::kLargeDecodeBytes);
 }
 
 int64_t WorkerPool::ReservedBytes() const {

@@ -77,14 +77,25 @@ class WorkerPool final : public Executor {
   };
   using Tasks = FairQueue<Entry>;
 
-  bool IsLarge(const TaskNeeds& needs) const;
+  // One part in so many of the room is for small tasks alone.
+  static constexpr int64_t kSmallPart = 16;
+
+  bool IsLarge(const TaskNeeds& needs) const {
+    if (options_.large_threads == 0) return false;
+    return needs.time >= options_.large_time ||
+           (needs.memory != nullptr && needs.memory->bytes_ > options_.max_bytes / kSmallPart);
+  }
   void Work(Tasks* tasks) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns what the task counts as in the room.
   int64_t CountedBytes(const TaskMemory& memory) const {
     return std::min(memory.bytes_, max_large_bytes_);
   }
-  int64_t SmallBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // held by small tasks
-  int64_t LargeBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t SmallBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {  // held by small tasks
+    return shares_.ledger().held(Resource::kDecodeBytes);
+  }
+  int64_t LargeBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return shares_.ledger().held(Resource::kLargeDecodeBytes);
+  }
   // Returns the bytes of the large task that is next of those that need memory; 0 = none waits.
   int64_t ReservedBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `others_bytes`: memory that tasks hold, or have reserved.

@@ -170,8 +170,9 @@ TEST_F(DeviceWatchTest, OnceStoppedItTellsNothing) {
 
 TEST(DeviceWatchLifeTest, OnceClosedItNeedsNoClock) {
   auto clock = std::make_unique<FakeClock>();
-  DeviceWatch watch(clock.get(),
-                    {.on_stall = [](bool) { ADD_FAILURE(); }, .on_silence = [] { ADD_FAILURE(); }});
+  DeviceWatch watch(clock.get(), {.on_stall = [](bool) { ADD_FAILURE(); },
+                                  .on_silence = [] { ADD_FAILURE(); },
+                                  .progress = [] { return uint64_t{0}; }});
   watch.Begin(DeviceWork::kBatch);
   watch.Close();
   clock.reset();
