@@ -166,16 +166,6 @@ std::string CallerForLog(const ClientId& client, absl::string_view peer) {
                       " address=", LogValue(AddressOfOwner(PeerOwner(peer))));
 }
 
-std::shared_ptr<const TokenTable> Identity::tokens() const {
-  absl::MutexLock lock(&mutex_);
-  return tokens_;
-}
-
-void Identity::SetTokens(std::shared_ptr<const TokenTable> tokens) {
-  absl::MutexLock lock(&mutex_);
-  tokens_ = std::move(tokens);
-}
-
 bool Identity::IsKnown(const ClientId& client) const {
   absl::string_view name = client.owner;
   if (!options_.by_token || !absl::ConsumePrefix(&name, kToken)) return true;

@@ -55,7 +55,10 @@ class Identity {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on these tokens are good, and no others. Only for a server that takes tokens.
-  void SetTokens(std::shared_ptr<const TokenTable> tokens) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetTokens(std::shared_ptr<const TokenTable> tokens) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    tokens_ = std::move(tokens);
+  }
   // False for a client whose tokens have expired or are gone.
   bool IsKnown(const ClientId& client) const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -67,7 +70,10 @@ class Identity {
   // The peer, or the client that a trusted proxy names, as an owner. BAD_REQUEST.
   absl::StatusOr<std::string> OwnerByAddress(const grpc::ServerContextBase& context,
                                              const std::string& peer) const;
-  std::shared_ptr<const TokenTable> tokens() const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<const TokenTable> tokens() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return tokens_;
+  }
 
   const IdentityOptions options_;
   mutable absl::Mutex mutex_;

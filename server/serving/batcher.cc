@@ -29,8 +29,6 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
       backend_(backend),
       options_(options) {}
 
-Batcher::~Batcher() { Shut(); }
-
 void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
                     std::shared_ptr<TaskMemory> memory, std::chrono::nanoseconds decode_time) {
   Work work;
@@ -192,7 +190,7 @@ void Batcher::NoteHostDecoding(const FrameBatch& batch, const FrameBatchAnswer& 
   const SteadyTime now = clock_->Now();
   absl::erase_if(host_decoding_, [now](const auto& entry) { return entry.second <= now; });
   try {
-    for (size_t i = 0; i < batch.items.size() && i < answer.frames.size(); ++i) {
+    for (size_t i = 0; i < batch.items.size(); ++i) {
       if (!answer.frames[i].decoded_on_host) continue;
       if (host_decoding_.size() >= kMaxHostDecodingOwners) break;
       host_decoding_[batch.items[i]->client.owner] = now + kHostDecodingTime;
@@ -202,8 +200,9 @@ void Batcher::NoteHostDecoding(const FrameBatch& batch, const FrameBatchAnswer& 
 }
 
 void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
+  FillUp(answer.frames, batch.items.size());
   double done_work = 0.0;  // a frame that failed or was cancelled took less
-  for (size_t i = 0; i < std::min(batch.items.size(), answer.frames.size()); ++i) {
+  for (size_t i = 0; i < batch.items.size(); ++i) {
     if (answer.frames[i].status.ok()) done_work += batch.items[i]->work;
   }
   const int64_t taken_ns = TakenNs(answer.cost);
@@ -215,18 +214,11 @@ void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
   const int batch_frames = static_cast<int>(batch.items.size());
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kFrames, batch_frames, answer.cost);
-  if (answer.frames.size() < batch.items.size()) {
-    const absl::Status missing =
-        MakeError(ErrorReason::kInternal, "the backend answered too few frames");
-    answer.frames.resize(batch.items.size(), FrameAnswer{.status = missing});
-  }
-  for (size_t i = 0; i < batch.items.size(); ++i) {
-    observer_->OnStagesTimed(answer.cost, answer.frames[i].stages);
-  }
   CloseBatch(batch, taken_ns);
   for (size_t i = 0; i < batch.items.size(); ++i) {
     FrameRecord& frame = *batch.items[i];
     frame.memory.reset();
+    observer_->OnStagesTimed(answer.cost, answer.frames[i].stages);
     if (frame.is_answered) continue;
     FrameOutcome& outcome = frame.outcome;
     outcome.cost = answer.cost;
@@ -268,11 +260,6 @@ void Batcher::EndCompute(FrameOutcome& outcome) const {
   // The rest: other batches were first on the device, or the answers of this one.
   times.Spend(FramePhase::kQueue, std::chrono::nanoseconds::max(), now);
   times.Enter(FramePhase::kEncode, now);  // unless the owner has other plans
-}
-
-void Batcher::Answer(FrameRecord& frame) {
-  FrameDone done = std::move(frame.done);
-  std::move(done)(frame);
 }
 
 }  // namespace orbserve

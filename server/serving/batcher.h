@@ -41,6 +41,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -88,7 +89,7 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
           const BatcherOptions& options);
   // Answers DRAINING to every frame that is not launched and waits for the batches in flight.
-  ~Batcher() override;
+  ~Batcher() override { Shut(); }
 
   // Sets the frame's ticket. False when it is refused: then it has ended with the reason.
   using WorkQueue::Admit;
@@ -121,7 +122,10 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
 
   // Assigns the time since the launch.
   void EndCompute(FrameOutcome& outcome) const;
-  static void Answer(FrameRecord& frame);
+  static void Answer(FrameRecord& frame) {
+    FrameDone done = std::move(frame.done);
+    std::move(done)(frame);
+  }
   // True if the backend has a place for one more batch of the plan.
   bool HasPlace(const FeaturePlan& plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return plan.is_large() ? large_in_flight_ < options_.max_large_batches_in_flight

@@ -106,16 +106,6 @@ std::shared_ptr<FeaturePlan> PlanCache::Hit(const PlanSpec& spec, Plans* surplus
   return plans_.front().plan;
 }
 
-void PlanCache::Measure(Plan& plan) {
-  const size_t bytes = plan.plan->size_bytes();
-  bytes_ += bytes - plan.bytes;  // unsigned: a plan may shrink, too
-  plan.bytes = bytes;
-}
-
-void PlanCache::MeasureAll() {
-  for (Plan& plan : plans_) Measure(plan);
-}
-
 void PlanCache::MoveOldest(Plans* to) {
   bytes_ -= plans_.back().bytes;
   by_spec_.erase(plans_.back().spec);

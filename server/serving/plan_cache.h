@@ -96,8 +96,14 @@ class PlanCache {
   std::shared_ptr<FeaturePlan> Hit(const PlanSpec& spec, Plans* surplus)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks the plan for its size.
-  void Measure(Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MeasureAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Measure(Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const size_t bytes = plan.plan->size_bytes();
+    bytes_ += bytes - plan.bytes;  // unsigned: a plan may shrink, too
+    plan.bytes = bytes;
+  }
+  void MeasureAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (Plan& plan : plans_) Measure(plan);
+  }
   void MoveOldest(Plans* to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the least recently used plans to `surplus` until the rest is within the bounds.
   void TakeSurplus(Plans* surplus) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

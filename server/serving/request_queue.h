@@ -91,9 +91,9 @@ struct MatchRequests {
   static void Submit(FeatureBackend& backend, std::vector<Job> jobs, MatchBatchDone done) {
     backend.SubmitMatches(std::move(jobs), std::move(done));
   }
-  static absl::Span<MatchAnswer> Answers(Answer& answer) { return absl::MakeSpan(answer.pairs); }
-  // Moves the answers to a request's jobs into its outcome. When there are too few, the caller of
-  // the queue notices. A request that was cancelled too late has its answer.
+  static std::vector<MatchAnswer>& Answers(Answer& answer) { return answer.pairs; }
+  // Moves the answers to a request's jobs into its outcome. A request that was cancelled too late
+  // has its answer.
   static void Take(absl::Span<MatchAnswer> answers, bool is_cancelled, Outcome& outcome) {
     const auto was_cancelled = [](const MatchAnswer& answer) {
       return !answer.status.ok() && ReasonOf(answer.status) == ErrorReason::kCancelled;
@@ -121,15 +121,10 @@ struct TrackRequests {
   static void Submit(FeatureBackend& backend, std::vector<Job> jobs, TrackBatchDone done) {
     backend.SubmitTracks(std::move(jobs), std::move(done));
   }
-  static absl::Span<TrackAnswer> Answers(Answer& answer) { return absl::MakeSpan(answer.jobs); }
+  static std::vector<TrackAnswer>& Answers(Answer& answer) { return answer.jobs; }
   static void Take(absl::Span<TrackAnswer> answers, bool /*is_cancelled*/, Outcome& outcome) {
-    if (answers.empty()) {
-      outcome.status =
-          MakeError(ErrorReason::kInternal, "the backend answered too few searches for tracks");
-    } else {
-      outcome.status = std::move(answers[0].status);
-      outcome.tracked = std::move(answers[0].tracked);
-    }
+    outcome.status = std::move(answers[0].status);
+    outcome.tracked = std::move(answers[0].tracked);
   }
 };
 
@@ -302,7 +297,8 @@ class RequestQueue final : public WorkQueue<QueuedRequest<Kind>, RequestBatch<Ki
     }
     RateOf(*batch.items.front()).Note(work, static_cast<double>(taken_ns));
     this->BatchReturned(batch);
-    auto answers = Kind::Answers(answer);
+    Base::FillUp(Kind::Answers(answer), jobs);
+    auto answers = absl::MakeSpan(Kind::Answers(answer));
     const std::optional<double> joules = this->observer_->OnBatchFinished(
         Kind::kKind, static_cast<int>(answers.size()), answer.cost);
     for (const auto& request : batch.items) {
@@ -310,10 +306,9 @@ class RequestQueue final : public WorkQueue<QueuedRequest<Kind>, RequestBatch<Ki
       outcome.cost = answer.cost;
       outcome.queued = request->queued;
       // Answers stand in the order of the requests and of their jobs.
-      const size_t count = std::min(request->job_count, answers.size());
-      Kind::Take(answers.first(count), request->cancelled->load(std::memory_order_relaxed),
-                 outcome);
-      answers.remove_prefix(count);
+      Kind::Take(answers.first(request->job_count),
+                 request->cancelled->load(std::memory_order_relaxed), outcome);
+      answers.remove_prefix(request->job_count);
       if (outcome.status.ok() && joules.has_value()) {
         outcome.energy_joules =
             *joules * static_cast<double>(request->job_count) / static_cast<double>(jobs);

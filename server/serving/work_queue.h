@@ -64,6 +64,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
@@ -343,6 +344,15 @@ class WorkQueue {
       batch = std::move(*handed);
       throw;
     }
+  }
+
+  // The backend owes one answer per job; those that are missing are its bug.
+  template <typename JobAnswer>
+  static void FillUp(std::vector<JobAnswer>& answers, size_t jobs) {
+    if (answers.size() >= jobs) return;
+    JobAnswer missing;
+    missing.status = MakeError(ErrorReason::kInternal, "the backend answered too few jobs");
+    answers.resize(jobs, missing);
   }
 
   // Returns what a batch took of its backend; 0 if the backend does not say.

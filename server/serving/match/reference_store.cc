@@ -187,11 +187,6 @@ ReferenceStoreUse ReferenceStore::use() const {
           .evictions = evictions_};
 }
 
-ReferenceStore::Entries::iterator ReferenceStore::Find(const ClientId& id,
-                                                       const std::string& name) {
-  return entries_.find(std::tie(id.owner, id.name, name));
-}
-
 void ReferenceStore::Rank(FairShares::Account* account) {
   const auto load = [this](int64_t references, int64_t bytes) {
     return bytes + references * load_of_one_;

@@ -149,7 +149,9 @@ class ReferenceStore {
   };
 
   Entries::iterator Find(const ClientId& client, const std::string& name)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return entries_.find(std::tie(client.owner, client.name, name));
+  }
   // The client, which holds more or less now, and its owner get their places.
   void Rank(FairShares::Account* account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<const Reference> Remove(Entries::iterator entry)

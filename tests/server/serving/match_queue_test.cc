@@ -160,7 +160,8 @@ TEST_F(MatchQueueTest, TooFewAnswersOfTheBackendAreNobodyElses) {
   std::move(batch.done)(std::move(answer));
   ASSERT_EQ(outcomes_.at(2).pairs.size(), 1u);
   EXPECT_EQ(outcomes_.at(2).pairs[0].matches.distance[0], 42u);
-  EXPECT_TRUE(outcomes_.at(3).pairs.empty());
+  ASSERT_EQ(outcomes_.at(3).pairs.size(), 1u);
+  EXPECT_EQ(ReasonOf(outcomes_.at(3).pairs[0].status), ErrorReason::kInternal);
 }
 
 TEST_F(MatchQueueTest, ThreadsOfAPoolAnswerABatchAndAreWaitedFor) {
