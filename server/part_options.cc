@@ -66,7 +66,8 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
 
 cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
                                            const DerivedLimits& derived) {
-  return {.threads = static_cast<int>(config.backend().threads()),
+  const auto threads = static_cast<int>(config.backend().threads());
+  return {.threads = threads == 0 ? derived.decode_threads : threads,
           .reference = config.backend().name() == "cpu-reference",
           .input_budget_bytes = derived.input_bytes,
           .workspace_budget_bytes = derived.workspace_bytes};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "decode/jpeg_ways.h"
 #include "server/process/log.h"
 #include "server/telemetry/family_builder.h"
@@ -154,6 +155,12 @@ void AddNotReady(const NotReady& why, Families& page) {
   family.MoveTo(page);
 }
 
+double ProcessorsOf(const ResourceSources& sources) {
+  const auto threads = static_cast<double>(sources.config.backend().threads());
+  const double limit = sources.derived.processors;
+  return sources.backend.name() == "cuda" || threads == 0 ? limit : std::min(limit, threads);
+}
+
 }  // namespace
 
 std::vector<MetricFamily> ResourceFamilies(const ResourceSources& sources) {
@@ -171,6 +178,8 @@ std::vector<MetricFamily> ResourceFamilies(const ResourceSources& sources) {
              "References that were removed to make room.", references.evictions);
   AddGauge(page, "orbserve_limit_memory_bytes", "Memory that the process may use.",
            sources.memory.limit_bytes());
+  AddGauge(page, "orbserve_limit_processors", "Processors that the server may use.",
+           ProcessorsOf(sources));
   AddGauge(page, "orbserve_memory_pressure", "1 while new work is refused for want of memory.",
            sources.memory.is_under_pressure() ? 1 : 0);
   AddGauge(page, "orbserve_limit_message_bytes", "Largest request message.",

@@ -4,14 +4,15 @@
 #include "server/config/derived_limits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "server/edge/listener.h"
+#include "server/process/processor_limit.h"
 
 namespace orbserve {
 namespace {
@@ -64,8 +65,6 @@ constexpr Budget kBudgets[] = {
 
 int64_t ReferencePart(int64_t memory_bytes) { return memory_bytes / 1000 * kReferencePerMille; }
 
-int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
 std::string Line(absl::string_view name, absl::string_view value, absl::string_view about = "") {
   std::string line = absl::StrCat("#   ", name);
   line.resize(std::max<size_t>(line.size(), 30) + 12 - std::min<size_t>(value.size(), 10), ' ');
@@ -116,7 +115,9 @@ DerivedLimits Derive(const server::Config& config) {
   derived.connections_per_address =
       std::max(connections / 4, std::min(connections, kMinConnectionsPerAddress));
   const auto threads = static_cast<int>(config.backend().threads());
-  derived.decode_threads = threads == 0 ? Processors() : std::min(threads, kMaxDecodeThreads);
+  derived.processors = FindProcessorLimit();
+  derived.decode_threads = threads == 0 ? static_cast<int>(std::ceil(derived.processors))
+                                        : std::min(threads, kMaxDecodeThreads);
   derived.keepalive_timeout = std::chrono::milliseconds(
       std::max<int64_t>(1000, static_cast<int64_t>(config.keepalive().time_ms()) / 2));
   return derived;

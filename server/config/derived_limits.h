@@ -37,6 +37,7 @@ struct DerivedLimits {
   int queue_frames_per_client = 0;
   int connections_per_address = 0;
   int decode_threads = 0;
+  double processors = 1;  // that cgroups and affinity leave this process
   std::chrono::milliseconds keepalive_timeout{0};
 
   // The same for every configuration. Only tests change them.

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "server/process/cgroup.h"
 
 namespace orbserve {
 namespace {
@@ -30,36 +31,12 @@ int64_t LimitIn(const std::string& path) {
   return static_cast<int64_t>(std::min<uint64_t>(bytes, uint64_t{1} << 62));
 }
 
-// Smallest limit of the cgroup `path` below `mount` and of its parents. A container sees its own
-// cgroup as the mount itself, whatever its path is outside.
-int64_t SmallestLimit(const std::string& mount, absl::string_view path, absl::string_view file) {
-  int64_t limit = LimitIn(absl::StrCat(mount, "/", file));
-  std::string folder = mount;
-  for (const absl::string_view part : absl::StrSplit(path, '/', absl::SkipEmpty())) {
-    absl::StrAppend(&folder, "/", part);
-    limit = std::min(limit, LimitIn(absl::StrCat(folder, "/", file)));
-  }
-  return limit;
-}
-
 int64_t CgroupLimit(const std::string& root) {
   int64_t limit = kNoLimit;
-  std::ifstream groups(absl::StrCat(root, "/proc/self/cgroup"));
-  std::string line;
-  while (std::getline(groups, line)) {
-    // NUMBER:CONTROLLERS:PATH; no controllers: version 2.
-    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    if (parts[1].empty()) {
-      for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
-        limit = std::min(limit, SmallestLimit(absl::StrCat(root, mount), parts[2], "memory.max"));
-      }
-      continue;
+  for (const std::string& folder : CgroupFolders(root, "memory")) {
+    for (const char* file : {"memory.max", "memory.limit_in_bytes"}) {
+      limit = std::min(limit, LimitIn(absl::StrCat(folder, "/", file)));
     }
-    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    if (std::find(controllers.begin(), controllers.end(), "memory") == controllers.end()) continue;
-    limit = std::min(limit, SmallestLimit(absl::StrCat(root, "/sys/fs/cgroup/memory"), parts[2],
-                                          "memory.limit_in_bytes"));
   }
   return limit;
 }
