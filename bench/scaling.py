@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""Does the time that frames wait tell an autoscaler when a server is too small, and when it is too large?
+"""Does the share of busy processors tell an autoscaler when a server is too small, and when it is too large?
 
 Robots send one photograph (JPEG) a period each, with its own phase, to servers with one thread each; a real Prometheus scrapes
 them and evaluates deploy/prometheus/rules.yml. Two parts:
 
   ramp        more and more robots at one server. For each step: frames/s, median and p99 of the answers, the signal
-              (instance:orbserve_wait_seconds:mean_rate1m), the stage with most of it, and what the stages of a frame miss of
-              its duration. Then the robots stop, until the signal is 0.
+              (instance:orbserve_load:ratio_rate1m), the time that a frame waits, the stage in which it waits longest, and what
+              the stages of a frame miss of its duration. Then the robots stop, until the signal is that of an idle server.
   controller  few robots, many, few. A controller sets the number of servers from the signal's mean as the autoscaler of
               deploy/kubernetes/ does, which has a rule for ups and one for downs; the latter are shorter here.
 
-The exit code is 1 unless the stages add up within 5 %, the signal is over its target before p99 has doubled, it returns to 0,
-and the controller adds servers and takes all of them away again.
+The exit code is 1 unless the stages add up within 5 %, the signal is over its target before p99 has doubled, it returns to
+IDLE, the controller adds servers when robots come and takes all of them away when they go, never the other way, and no call
+fails.
 
   python3 bench/scaling.py --image PHOTO.jpg [--build build] [--robots 1,2,4,...] [--fps 5] [--most 4] [--cores C]
       [--only ramp|controller] [--json FILE]
@@ -42,10 +43,12 @@ from honest import field  # noqa: E402
 from prometheus_test import Prometheus  # noqa: E402
 from servers import Server  # noqa: E402
 
-SIGNAL = "instance:orbserve_wait_seconds:mean_rate1m"
+SIGNAL = "instance:orbserve_load:ratio_rate1m"
+WAIT = "instance:orbserve_wait_seconds:mean_rate1m"
 BY_STAGE = "instance_stage:orbserve_wait_seconds:mean_rate1m"
 WINDOW_S = 65  # the rule looks at a minute
-TARGET_S = 0.01
+TARGET = 0.7
+IDLE = 0.05  # its pages are read once a second
 SLACK = 0.05
 PARTS = (
     "admit", "decode_queue", "decode", "queue", "upload", "compute", "download", "track_queue", "track", "match_queue", "match",
@@ -55,8 +58,8 @@ PARTS = (
 LOOK_S, UP_EVERY_S, UP_MOST, DOWN_AFTER_S, DOWN_EVERY_S, TOLERANCE = 5, 30, 2, 60, 20, 0.1
 
 
-def limit_processor(pid, name, cores):
-    """Puts a process into a cgroup that has a part of a processor."""
+def make_cgroup(name, cores):
+    """A cgroup that has a part of a processor."""
     quota_us = 1000  # the least there is, so that pauses are short
     period_us = int(quota_us / cores)
     root = pathlib.Path("/sys/fs/cgroup")
@@ -69,7 +72,6 @@ def limit_processor(pid, name, cores):
         folder.mkdir(exist_ok=True)
         (folder / "cpu.cfs_period_us").write_text(str(period_us))
         (folder / "cpu.cfs_quota_us").write_text(str(quota_us))
-    (folder / "cgroup.procs").write_text(str(pid))
     return folder
 
 
@@ -88,10 +90,11 @@ class Fleet:
 
     async def add_server(self):
         self.made += 1
-        program = os.path.join(self.options.build, "bin", "orbserve-server")
-        server = await asyncio.to_thread(Server, program, self.folder, f"server-{self.made}")
+        command = [os.path.join(self.options.build, "bin", "orbserve-server")]
         if self.options.cores is not None:
-            self.cgroups.append(limit_processor(server.process.pid, f"orbserve-scaling-{self.made}", self.options.cores))
+            self.cgroups.append(make_cgroup(f"orbserve-scaling-{self.made}", self.options.cores))
+            command = ["sh", "-c", f'echo $$ > {self.cgroups[-1]}/cgroup.procs; exec "$0" "$@"', *command]
+        server = await asyncio.to_thread(Server, command[0], self.folder, f"server-{self.made}", arguments=command[1:])
         self.servers.append(server)
         self.channels.append(grpc.aio.insecure_channel(server.address))
         self.prometheus.watch(server.name, server.http_address)
@@ -140,8 +143,8 @@ class Fleet:
             if each["metric"].get("instance") in alive
         }
 
-    async def signal(self):
-        values = await self.values(SIGNAL)
+    async def signal(self, series=SIGNAL):
+        values = await self.values(series)
         return sum(values.values()) / len(values) if values else 0.0
 
     async def stop(self):
@@ -174,7 +177,7 @@ async def ramp(fleet, steps):
     await fleet.add_server()
     server = fleet.servers[0]
     rows = []
-    print("robots | frames/s | median ms | p99 ms | signal ms | most of it | parts miss", flush=True)
+    print("robots | frames/s | median ms | p99 ms | signal | wait ms | most of it | parts miss", flush=True)
     for robots in steps:
         fleet.set_robots(robots)
         await asyncio.sleep(3)
@@ -186,29 +189,29 @@ async def ramp(fleet, steps):
         whole, parts = (b - a for a, b in zip(before, after))
         row = {
             "robots": robots, "frames_per_second": len(times) / 60, "median_s": quantile(times, 0.5), "p99_s": quantile(times, 0.99),
-            "signal_s": await fleet.signal(), "stage": max(stages, key=stages.get)[1] if stages else "",
+            "signal": await fleet.signal(), "wait_s": await fleet.signal(WAIT), "stage": max(stages, key=stages.get)[1] if stages else "",
             "missing": 1 - parts / whole if whole > 0 else math.nan,
         }  # fmt: skip
         rows.append(row)
         print(
-            f"{robots} | {row['frames_per_second']:.1f} | {1e3 * row['median_s']:.1f} | {1e3 * row['p99_s']:.1f} | {1e3 * row['signal_s']:.1f} | "
-            f"{row['stage']} | {100 * row['missing']:.2f} %",
+            f"{robots} | {row['frames_per_second']:.1f} | {1e3 * row['median_s']:.1f} | {1e3 * row['p99_s']:.1f} | {row['signal']:.2f} | "
+            f"{1e3 * row['wait_s']:.1f} | {row['stage']} | {100 * row['missing']:.2f} %",
             flush=True,
         )
     fleet.set_robots(0)
     begin = time.monotonic()
-    while await fleet.signal() > 0 and time.monotonic() - begin < 180:
+    while await fleet.signal() > IDLE and time.monotonic() - begin < 180:
         await asyncio.sleep(1)
     idle_s = time.monotonic() - begin
-    print(f"the signal is {await fleet.signal():g} after {idle_s:.0f} s without robots", flush=True)
+    print(f"the signal is {await fleet.signal():.3f} after {idle_s:.0f} s without robots", flush=True)
     doubled = next((row["robots"] for row in rows if row["p99_s"] > 2 * rows[0]["p99_s"]), None)
-    crossed = next((row["robots"] for row in rows if row["signal_s"] > TARGET_S), None)
-    print(f"p99 has doubled at {doubled} robots; the signal is over {1e3 * TARGET_S:g} ms at {crossed}", flush=True)
+    crossed = next((row["robots"] for row in rows if row["signal"] > TARGET), None)
+    print(f"p99 has doubled at {doubled} robots; the signal is over {TARGET} at {crossed}", flush=True)
     faults = [f"the parts of a frame miss {row['missing']:.1%} with {row['robots']} robots" for row in rows if not abs(row["missing"]) < SLACK]
-    if crossed is None or (doubled is not None and doubled < crossed):
+    if crossed is None or (doubled is not None and doubled <= crossed):
         faults.append("p99 doubles before the signal is over its target")
-    if await fleet.signal() > 0:
-        faults.append("the signal does not return to 0")
+    if await fleet.signal() > IDLE:
+        faults.append("the signal does not return to that of an idle server")
     await fleet.remove_server()
     return {"rows": rows, "idle_s": idle_s}, faults
 
@@ -223,7 +226,7 @@ class Controller:
 
     async def look(self):
         now, count = time.monotonic(), len(self.fleet.servers)
-        ratio = await self.fleet.signal() / TARGET_S
+        ratio = await self.fleet.signal() / TARGET
         wanted = count if abs(ratio - 1) <= TOLERANCE else math.ceil(count * ratio)
         wanted = min(max(wanted, 1), self.most)
         self.wanted.append((now, wanted))
@@ -244,7 +247,7 @@ async def control(fleet, few, many, most):
     controller = Controller(fleet, most)
     begin = time.monotonic()
     rows = []
-    print("second | robots | servers | signal ms | median ms | p99 ms of 10 s", flush=True)
+    print("second | robots | servers | signal | median ms | p99 ms of 10 s", flush=True)
     for robots, seconds in ((few, 90), (many, 240), (few, 240)):
         fleet.set_robots(robots)
         end = time.monotonic() + seconds
@@ -256,16 +259,21 @@ async def control(fleet, few, many, most):
                 continue
             next_row += 10
             times = fleet.times(10)
-            row = {"second": time.monotonic() - begin, "robots": robots, "servers": len(fleet.servers), "signal_s": await fleet.signal(), "p99_s": quantile(times, 0.99)}
+            row = {"second": time.monotonic() - begin, "robots": robots, "servers": len(fleet.servers), "signal": await fleet.signal(), "p99_s": quantile(times, 0.99)}
             rows.append(row)
             print(
-                f"{row['second']:.0f} | {robots} | {row['servers']} | {1e3 * row['signal_s']:.1f} | {1e3 * quantile(times, 0.5):.1f} | {1e3 * row['p99_s']:.1f}",
+                f"{row['second']:.0f} | {robots} | {row['servers']} | {row['signal']:.2f} | {1e3 * quantile(times, 0.5):.1f} | {1e3 * row['p99_s']:.1f}",
                 flush=True,
             )
     print(f"{fleet.failed} calls failed", flush=True)
     faults = []
     if max(row["servers"] for row in rows) == 1:
         faults.append("no server was added")
+    changes = [(row["robots"], row["servers"] - before["servers"]) for before, row in zip(rows, rows[1:])]
+    if any(change < 0 if robots == many else change > 0 for robots, change in changes):
+        faults.append("servers come and go under a steady load")
+    if fleet.failed:
+        faults.append(f"{fleet.failed} calls failed")
     if rows[-1]["servers"] > 1:
         faults.append(f"{rows[-1]['servers']} servers are left")
     return {"rows": rows, "failed": fleet.failed}, faults

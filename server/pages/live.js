@@ -21,7 +21,7 @@ const cards = [
     missing: 'No frame in the last two minutes.' },
   { plot: 'queue', lines: [{ key: 'frames', name: 'frames wait', write: asNumber('') }], missing: 'None so far.' },
   { plot: 'batch', lines: [{ key: 'mean', name: 'frames a batch', write: asNumber('') }], missing: 'No batch in the last two minutes.' },
-  { plot: 'busy', lines: [{ key: 'share', name: 'busiest device', write: asPercent }], missing: 'None so far.' },
+  { plot: 'busy', lines: [{ key: 'share', name: 'busiest device', write: asPercent }, { key: 'processors', name: 'processors', write: asPercent }], missing: 'None so far.' },
   { plot: 'power', lines: [{ key: 'watts', name: 'now', write: asNumber('W') }],
     missing: 'Not measured: this machine has no power sensor that the server can read. The log says why (event=power_unreadable).' },
   { plot: 'energy', lines: [{ key: 'own', name: 'its own share', write: asJoules }, { key: 'whole', name: 'with the rest', write: asJoules }],
@@ -88,6 +88,7 @@ function takePoints(now) {
   const ok = rate(recent, now, 'orbserve_frames_total', { outcome: 'ok' });
   const devices = [...new Set(select(now, 'orbserve_device_busy_seconds_total').map((each) => each.labels.device))];
   const busy = devices.map((device) => rate(recent, now, 'orbserve_device_busy_seconds_total', { device })).filter((share) => share !== undefined);
+  const cpu = rate(recent, now, 'process_cpu_seconds_total');
   const joules = added(older, now, 'orbserve_energy_joules_total', { scope: 'total' });
   const frames = added(older, now, 'orbserve_frames_total', { outcome: 'ok' });
   const values = {
@@ -95,7 +96,8 @@ function takePoints(now) {
     latency: { median: quantile(0.5, older, now, FRAME), high: quantile(0.99, older, now, FRAME) },
     queue: { frames: total(now, 'orbserve_queue_frames') },
     batch: { mean: mean(older, now, 'orbserve_batch_size_frames') },
-    busy: { share: busy.length === 0 ? undefined : Math.min(1, Math.max(...busy)) },
+    busy: { share: busy.length === 0 ? undefined : Math.min(1, Math.max(...busy)),
+      processors: cpu === undefined ? undefined : cpu / total(now, 'orbserve_limit_processors') },
     power: { watts: total(now, 'orbserve_power_watts', { scope: 'total' }) },
     energy: { own: mean(older, now, 'orbserve_frame_energy_joules'), whole: frames ? joules / frames : undefined },
     memory: { bytes: total(now, 'process_resident_memory_bytes') },

@@ -15,7 +15,7 @@ namespace orbserve {
 namespace {
 
 // The series that takePoints() in live.js reads, in the order of the alphabet.
-constexpr std::array<absl::string_view, 15> kDrawn = {
+constexpr std::array<absl::string_view, 17> kDrawn = {
     "orbserve_batch_size_frames_count",
     "orbserve_batch_size_frames_sum",
     "orbserve_device_busy_seconds_total",
@@ -26,10 +26,12 @@ constexpr std::array<absl::string_view, 15> kDrawn = {
     "orbserve_frame_energy_joules_sum",
     "orbserve_frames_received_total",
     "orbserve_frames_total",
+    "orbserve_limit_processors",
     "orbserve_power_watts",
     "orbserve_queue_frames",
     "orbserve_stage_duration_seconds_count",
     "orbserve_stage_duration_seconds_sum",
+    "process_cpu_seconds_total",
     "process_resident_memory_bytes",
 };
 
