@@ -49,6 +49,8 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
     frame->plan = queue.get();
     frame->job = std::move(job);
     frame->memory = std::move(memory);
+    // The message is freed, and the memory has room of its own.
+    if (frame->memory != nullptr) frame->queue_bytes.Set(0);
     frame->job.cancelled = frame->cancelled;
     frame->ready_at = now;
     frame->work = FrameWork(queue->plan->spec(), frame->job.parameters);

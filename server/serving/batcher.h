@@ -96,9 +96,10 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
 
   // The frame, which is being prepared, enters the phase.
   void Enter(Ticket ticket, FramePhase phase) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The frame may be launched from now on. Its input is freed. The batcher sets `job.cancelled`. It
-  // holds `memory`, which may be null, until the backend is done with the frame. `decode_time`: of
-  // the time since the last change of phase.
+  // The frame may be launched from now on. Its input is freed; with `memory`, which may be null,
+  // its message counts no more in the queue. The batcher sets `job.cancelled`, and holds `memory`
+  // until the backend is done with the frame. `decode_time`: of the time since the last change of
+  // phase.
   void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
              std::shared_ptr<TaskMemory> memory = nullptr,
              std::chrono::nanoseconds decode_time = {}) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -51,11 +51,11 @@ class BatcherTest : public ::testing::Test {
     return batcher_->Admit(frame) ? frame->ticket : 0;
   }
 
-  void Ready(Batcher::Ticket ticket, int number,
-             const std::shared_ptr<FeaturePlan>& plan = nullptr) {
+  void Ready(Batcher::Ticket ticket, int number, const std::shared_ptr<FeaturePlan>& plan = nullptr,
+             std::shared_ptr<TaskMemory> memory = nullptr) {
     FrameJob job;
     job.parameters.max_features = number;
-    batcher_->Ready(ticket, plan == nullptr ? plan_ : plan, std::move(job));
+    batcher_->Ready(ticket, plan == nullptr ? plan_ : plan, std::move(job), std::move(memory));
   }
 
   Batcher::Ticket Send(int number, const std::string& client, SteadyTime deadline = kNever,
@@ -484,6 +484,17 @@ TEST_F(BatcherTest, ItsUseIsWhatIsAdmittedAndNotLaunched) {
   clock_.Advance(microseconds(5));
   EXPECT_EQ(ledger_.held(Resource::kFrames), 0);
   EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 0);
+  backend_.FinishBatch();
+}
+
+TEST_F(BatcherTest, TheMessageOfADecodedFrameCountsNoMore) {
+  Make({.max_batches_in_flight = 1, .max_bytes = 100});
+  Send(1, "a");
+  Ready(Admit(2, "a", kNever, 60), 2, nullptr, std::make_shared<TaskMemory>(1));
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 1) << "it waits for its batch";
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 0);
+  EXPECT_NE(Admit(3, "b", kNever, 60), 0u);
+  backend_.FinishBatch();
   backend_.FinishBatch();
 }
 
