@@ -315,8 +315,7 @@ HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
   if ((state & kJpegUnknownBit) != 0) {
     place -= kJpegUnknownAdvance;
     const uint64_t window = runner.window;
-    const jpeg_lanes::Step step = jpeg_lanes::SecondLook(
-        runner.block->ac, runner.look[window >> (64 - kJpegLookBits)], window);
+    const jpeg_lanes::Step step = jpeg_lanes::SecondLook(runner.block->ac, runner.last, window);
     if (HWY_UNLIKELY(step.length == 0)) {
       lane.stop = JpegStop::kBadCode;
       lane.bad_code_bits = jpeg_lanes::BadCodeBits(*runner.block->ac, window);
@@ -442,7 +441,14 @@ HWY_INLINE intptr_t FirstMarkerByte(const uint8_t* from, uint8_t* to) {
   hn::StoreU(bytes, d, to);
   return hn::FindFirstTrue(d, hn::Eq(bytes, hn::Set(d, 0xFF)));
 }
+// True if one of these bytes is 0xFF, and the byte after it is not 0.
+HWY_INLINE bool HasMarker(const uint8_t* from) {
+  const D8 d;
+  const auto is_ff = hn::Eq(hn::LoadU(d, from), hn::Set(d, 0xFF));
+  return !hn::AllFalse(d, hn::AndNot(hn::Eq(hn::LoadU(d, from + 1), hn::Zero(d)), is_ff));
+}
 #else
+HWY_INLINE bool HasMarker(const uint8_t* from) { return from[0] == 0xFF && from[1] != 0; }
 HWY_INLINE size_t StepBytes() { return 1; }
 HWY_INLINE intptr_t FirstMarkerByte(const uint8_t* from, uint8_t* to) {
   *to = *from;
@@ -483,6 +489,13 @@ bool CopyBytes(const uint8_t** from_in, const uint8_t* from_end, uint8_t** to_in
   *from_in = from;
   *to_in = to;
   return at_end;
+}
+
+const uint8_t* FindMarker(const uint8_t* from, const uint8_t* end) {
+  const size_t step = StepBytes();
+  while (static_cast<size_t>(end - from) > step && !HasMarker(from)) from += step;
+  while (from < end && (*from != 0xFF || (end - from > 1 && from[1] == 0))) ++from;
+  return from;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -529,6 +542,7 @@ Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit) {
 HWY_EXPORT(RunOne);
 HWY_EXPORT(RunTwo);
 HWY_EXPORT(CopyBytes);
+HWY_EXPORT(FindMarker);
 
 void RunJpegLanes(absl::Span<JpegLane* const> lanes) {
   static_assert(kJpegMaxLanes == 2);
@@ -539,6 +553,10 @@ void RunJpegLanes(absl::Span<JpegLane* const> lanes) {
 bool CopyJpegBytes(const uint8_t** from, const uint8_t* from_end, uint8_t** to,
                    const uint8_t* to_end) {
   return HWY_DYNAMIC_DISPATCH(CopyBytes)(from, from_end, to, to_end);
+}
+
+const uint8_t* FindJpegMarker(const uint8_t* from, const uint8_t* end) {
+  return HWY_DYNAMIC_DISPATCH(FindMarker)(from, end);
 }
 
 }  // namespace orbserve

@@ -83,6 +83,9 @@ void RunJpegLanes(absl::Span<JpegLane* const> lanes);
 bool CopyJpegBytes(const uint8_t** from, const uint8_t* from_end, uint8_t** to,
                    const uint8_t* to_end);
 
+// The first 0xFF in front of `end` that no 0 follows there; `end` if there is none.
+const uint8_t* FindJpegMarker(const uint8_t* from, const uint8_t* end);
+
 }  // namespace orbserve
 
 #endif  // ORBSERVE_DECODE_JPEG_LANES_H_

@@ -4,7 +4,8 @@
 #include "decode/jpeg_markers.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "decode/jpeg_lanes.h"
 
 namespace orbserve {
 namespace {
@@ -25,22 +26,20 @@ bool AreJpegFillBytes(const uint8_t* from, const uint8_t* end) {
 }
 
 size_t FindJpegScanEnd(absl::Span<const uint8_t> bytes, size_t begin) {
-  size_t position = begin;
-  while (position < bytes.size()) {
-    const void* const found = std::memchr(&bytes[position], 0xFF, bytes.size() - position);
-    if (found == nullptr) return bytes.size();
-    position = static_cast<size_t>(static_cast<const uint8_t*>(found) - bytes.data());
-    if (position + 1 == bytes.size()) return position;
-    const uint8_t next = bytes[position + 1];
-    if (next == 0xFF) {
-      ++position;  // fill byte
-    } else if (next == 0 || IsJpegRestart(next)) {
-      position += 2;
+  const uint8_t* from = bytes.data() + begin;
+  const uint8_t* const end = bytes.data() + bytes.size();
+  while (true) {
+    from = FindJpegMarker(from, end);
+    if (end - from < 2) break;
+    if (from[1] == 0xFF) {
+      ++from;  // fill byte
+    } else if (IsJpegRestart(from[1])) {
+      from += 2;
     } else {
-      return position;
+      break;
     }
   }
-  return bytes.size();
+  return static_cast<size_t>(from - bytes.data());
 }
 
 }  // namespace orbserve

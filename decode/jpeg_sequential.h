@@ -22,7 +22,7 @@
 namespace orbserve {
 
 // Working memory that a thread keeps after its first file, at most.
-inline constexpr size_t kJpegThreadBytes = 384 << 10;
+inline constexpr size_t kJpegThreadBytes = 416 << 10;
 
 // One file and its place. The file was admitted by ReadJpegHeader().
 struct JpegFile {

@@ -20,11 +20,12 @@ namespace orbserve {
 namespace {
 
 constexpr int kLanes = kJpegMaxLanes;
-// Destuffed bytes of one lane in one round: its coefficients stay in a second-level cache.
-constexpr int64_t kMostBytes = 16 << 10;
+// Destuffed bytes of one lane in one round.
+constexpr int64_t kMostBytes = 32 << 10;
 // Below it the bits until a lane has synchronised, some 2,000 with 4:2:0, are too many.
 constexpr int64_t kLeastBytes = 1 << 10;
-// Luma blocks of one lane in one round. If its bytes have more, as in a clear sky, it ends early.
+// Luma blocks of one lane in one round: their coefficients stay in a second-level cache. If its
+// bytes have more, as in a clear sky, it ends early.
 constexpr int kLaneBlocks = 1024;
 constexpr int kLastBits = 7;  // fewer than 8 bits may be left over
 

@@ -14,7 +14,7 @@
 namespace orbserve {
 
 // Memory that a thread keeps at most after its first DecodeBySynchronising().
-inline constexpr size_t kJpegSplitBytes = 320 << 10;
+inline constexpr size_t kJpegSplitBytes = 352 << 10;
 
 // Decodes a whole scan without restart markers in several lanes of one thread. All but the first
 // begin in the middle of the data, with a guess that an MCU begins there. Huffman codes synchronise

@@ -33,6 +33,23 @@ TEST(JpegMarkersTest, ScanWithoutAMarkerEndsWithTheBytes) {
   EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, 0xFF}), 3u);
 }
 
+TEST(JpegMarkersTest, ScanEndIsFoundAtEveryPlace) {
+  constexpr size_t kSize = 200;  // several vectors
+  for (size_t end = 1; end + 1 < kSize; ++end) {
+    std::vector<uint8_t> bytes(kSize, 7);
+    bytes[end] = 0xFF;
+    bytes[end + 1] = kJpegEoi;
+    EXPECT_EQ(ScanEnd(bytes), end);
+    for (size_t i = 1; i + 1 < end; i += 3) {
+      bytes[i] = 0xFF;
+      bytes[i + 1] = i % 2 == 0 ? 0 : kJpegRst0;
+    }
+    EXPECT_EQ(ScanEnd(bytes), end);
+    bytes.resize(end + 1);
+    EXPECT_EQ(ScanEnd(bytes), end);
+  }
+}
+
 TEST(JpegMarkersTest, RestartIsPassedWithItsFillBytes) {
   const std::vector<uint8_t> bytes = {0xFF, 0xFF, kJpegRst7, 1, 0xFF, 0xFF};
   const uint8_t* const end = bytes.data() + bytes.size();
