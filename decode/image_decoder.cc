@@ -131,7 +131,8 @@ absl::StatusOr<ImageHeader> ReadImageHeader(const EncodedImage& image, const Ima
 }
 
 absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
-                          const ImageLimits& limits, const MutableImageView& out) {
+                          const ImageLimits& limits, const MutableImageView& out,
+                          DecodeHelpers* helpers) {
   ORBSERVE_RETURN_IF_ERROR(CheckPlace(image, header, out));
   if (image.format != PixelFormat::kJpeg) {
     DecodeRaw(image, header, out);
@@ -139,7 +140,7 @@ absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
   }
   JpegFile file{.bytes = image.bytes, .out = out};
   const auto deadline = std::chrono::steady_clock::now() + limits.max_decode_time;
-  DecodeSequentialJpeg(deadline, &file);
+  DecodeSequentialJpeg(deadline, &file, helpers);
   return EndOfJpeg(file, header, limits, deadline);
 }
 

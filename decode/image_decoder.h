@@ -9,7 +9,8 @@
 // decoded whole or refused; pixels that a decoder would have to invent never reach a detector.
 //
 // All functions are thread-safe and keep nothing between calls but working memory of the thread, at
-// most kJpegThreadBytes (jpeg_sequential.h). Small images touch a small part of it.
+// most kJpegThreadBytes (jpeg_sequential.h), of which small images touch a small part, and that of
+// helpers (kJpegSharedBytes in jpeg_split.h).
 
 #ifndef ORBSERVE_DECODE_IMAGE_DECODER_H_
 #define ORBSERVE_DECODE_IMAGE_DECODER_H_
@@ -21,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "decode/decode_helpers.h"
 #include "features/image_view.h"
 
 namespace orbserve {
@@ -100,11 +102,13 @@ absl::StatusOr<ImageHeader> ReadImageHeader(const EncodedImage& image, const Ima
 // nothing else. After an error `out` holds unspecified pixels and must not be used.
 // JPEG: the Y plane, accurate integer DCT. Colour: features/algo/grey.h. Sequential files are
 // checked strictly: entropy-coded data that are damaged are BAD_IMAGE as far as they can be told.
+// `helpers` may share the work of a JPEG; null = none.
 // Errors: BAD_IMAGE, UNSUPPORTED, TOO_LARGE, OUT_OF_MEMORY (more than `max_decoder_bytes`, or the
 // machine's memory is used up), DEADLINE_EXCEEDED (`max_decode_time`), INTERNAL (`out` does not fit
 // `header`).
 absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
-                          const ImageLimits& limits, const MutableImageView& out);
+                          const ImageLimits& limits, const MutableImageView& out,
+                          DecodeHelpers* helpers = nullptr);
 
 }  // namespace orbserve
 

@@ -62,11 +62,11 @@ struct Job {
 };
 
 // Decodes from the present scan to the end of the file.
-void DecodeScans(Job& job) {
+void DecodeScans(Job& job, DecodeHelpers* helpers) {
   do {
     const JpegScan& scan = job.reader.scan();
     if (scan.restart_interval == 0 && job.IsPixels()) {
-      job.Take(DecodeBySynchronising(scan, job.file->out, job.deadline));
+      job.Take(DecodeBySynchronising(scan, job.file->out, job.deadline, helpers));
     } else {
       std::vector<JpegPart> parts =
           SplitAtRestarts(scan, job.IsPixels() ? &job.file->out : nullptr, kJpegMaxLanes);
@@ -78,9 +78,9 @@ void DecodeScans(Job& job) {
 
 }  // namespace
 
-void DecodeSequentialJpeg(Deadline deadline, JpegFile* file) {
+void DecodeSequentialJpeg(Deadline deadline, JpegFile* file, DecodeHelpers* helpers) {
   Job job(file, deadline);
-  if (job.ReadNext()) DecodeScans(job);
+  if (job.ReadNext()) DecodeScans(job, helpers);
 }
 
 }  // namespace orbserve

@@ -17,12 +17,13 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "decode/decode_helpers.h"
 #include "features/image_view.h"
 
 namespace orbserve {
 
 // Working memory that a thread keeps after its first file, at most.
-inline constexpr size_t kJpegThreadBytes = 416 << 10;
+inline constexpr size_t kJpegThreadBytes = 432 << 10;
 
 // One file and its place. The file was admitted by ReadJpegHeader().
 struct JpegFile {
@@ -40,7 +41,9 @@ struct JpegFile {
 
 // Decodes one file in lanes of one thread: from restart marker to restart marker, or from places in
 // its middle, as Huffman codes synchronise by themselves.
-void DecodeSequentialJpeg(std::chrono::steady_clock::time_point deadline, JpegFile* file);
+// `helpers` may share the work; null = none. The result is the same.
+void DecodeSequentialJpeg(std::chrono::steady_clock::time_point deadline, JpegFile* file,
+                          DecodeHelpers* helpers = nullptr);
 
 }  // namespace orbserve
 

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "decode/decode_helpers.h"
 #include "decode/image_decoder.h"
 #include "features/errors.h"
 #include "features/host_device.h"
@@ -63,11 +65,29 @@ struct GreyImage {
   std::vector<uint8_t> pixels;
 };
 
+// Helps at once, in the thread that asks, with pieces of any size: it decodes all pieces that it
+// may.
+class HelperAtOnce final : public DecodeHelpers {
+ public:
+  explicit HelperAtOnce(int64_t least_piece_bytes) : least_piece_bytes_(least_piece_bytes) {}
+  void Ask(int most, const std::function<void()>& help) override {
+    ++asked_;
+    if (most > 0) help();
+  }
+  int64_t LeastPieceBytes() const override { return least_piece_bytes_; }
+  int asked() const { return asked_; }
+
+ private:
+  const int64_t least_piece_bytes_;
+  int asked_ = 0;
+};
+
 // Both steps of decoding, as the server does them.
-inline absl::StatusOr<GreyImage> Decode(const EncodedImage& image, const ImageLimits& limits = {}) {
+inline absl::StatusOr<GreyImage> Decode(const EncodedImage& image, const ImageLimits& limits = {},
+                                        DecodeHelpers* helpers = nullptr) {
   ORBSERVE_ASSIGN_OR_RETURN(const ImageHeader header, ReadImageHeader(image, limits));
   TestSlot slot(header.width_px, header.height_px);
-  ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(image, header, limits, slot.view()));
+  ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(image, header, limits, slot.view(), helpers));
   return GreyImage{header.width_px, header.height_px, slot.Pixels()};
 }
 

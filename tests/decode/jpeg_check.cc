@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Many healthy JPEG files through our decoders and through libjpeg-turbo, whose grey pixels each
-// must have: on every SIMD target of the processor, and with --device on a CUDA device. Files are
+// must have: on every SIMD target of the processor, with helpers, and with --device on a CUDA
+// device. A damaged copy of each must end with helpers as without. Files are
 // made here with libjpeg-turbo at random settings, of photographs, gradients and noise; more may be
 // given. tests/decode/check_jpegs.py adds those of other encoders.
 //
@@ -175,6 +176,8 @@ class Checker {
     }
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    CheckHelp(file, file.bytes);
+    CheckHelp(file, Damaged(file.bytes));
     if (device_ == nullptr) return;
     batch_.push_back(std::move(file));
     expected_.push_back(*expected);
@@ -191,6 +194,8 @@ class Checker {
                 static_cast<long long>(wrong_), static_cast<long long>(refused_));
     for (const int64_t target : targets_) std::printf(" %s", hwy::TargetName(target));
     std::printf("\n");
+    std::printf("with helpers: %lld decodings, %lld of damaged files refused as without\n",
+                static_cast<long long>(shared_), static_cast<long long>(damaged_));
     for (size_t i = 0; i < counts.size(); ++i) {
       const JpegWayWords words = WordsOf(static_cast<JpegWay>(i));
       std::printf("decodings by %s %s: %lld\n", std::string(words.decoder).c_str(),
@@ -224,6 +229,33 @@ class Checker {
     ++batches_;
   }
 
+  // Other bits or bytes in some places of the last three quarters.
+  Bytes Damaged(Bytes bytes) {
+    for (uint32_t left = 1 + random_() % 4; left > 0; --left) {
+      uint8_t& byte = bytes[bytes.size() / 4 + random_() % (bytes.size() - bytes.size() / 4)];
+      byte = static_cast<uint8_t>(random_() % 2 == 0 ? byte ^ 1 << random_() % 8 : random_());
+    }
+    return bytes;
+  }
+
+  // The outcome with helpers must be the same as without.
+  void CheckHelp(const NamedFile& file, const Bytes& bytes) {
+    const EncodedImage image = Jpeg(bytes);
+    HelperAtOnce helper(1 + static_cast<int64_t>(random_() % 1000) * (random_() % 2 == 0 ? 1 : 10));
+    const auto expected = Decode(image, kLimits);
+    const auto got = Decode(image, kLimits, &helper);
+    shared_ += helper.asked();
+    const char* const name = bytes == file.bytes ? "with helpers" : "damaged, with helpers";
+    if (got.status() != expected.status()) {
+      Report(file, absl::StrCat(name, ": ", got.status().ToString(),
+                                "; without: ", expected.status().ToString()));
+    } else if (got.ok()) {
+      Compare(file, name, *expected, got->pixels);
+    } else {
+      ++damaged_;
+    }
+  }
+
   void Compare(const NamedFile& file, const char* decoder, const GreyImage& expected,
                const Bytes& got) {
     if (got == expected.pixels) return;
@@ -250,6 +282,9 @@ class Checker {
   int64_t bytes_ = 0;
   int64_t wrong_ = 0;
   int64_t refused_ = 0;
+  int64_t shared_ = 0;
+  int64_t damaged_ = 0;
+  std::mt19937 random_{20261128};
   int64_t on_device_ = 0;
   int64_t left_ = 0;
   int64_t batches_ = 0;

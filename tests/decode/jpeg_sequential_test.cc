@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -38,12 +41,28 @@ struct Outcome {
   Bytes pixels;
 };
 
-Outcome Decode(const Bytes& bytes, int width_px, int height_px) {
+Outcome DecodeWith(DecodeHelpers* helpers, const Bytes& bytes, int width_px, int height_px) {
   TestSlot slot(width_px, height_px);
   JpegFile file{bytes, slot.view(), std::nullopt};
-  DecodeSequentialJpeg(Later(), &file);
+  DecodeSequentialJpeg(Later(), &file, helpers);
   EXPECT_TRUE(slot.PaddingIs(0xA5));
   return {file.end, slot.Pixels()};
+}
+
+void ExpectEqual(const Outcome& got, const Outcome& expected) {
+  EXPECT_EQ(got.end, expected.end);
+  if (expected.end.has_value() && expected.end->ok()) EXPECT_TRUE(got.pixels == expected.pixels);
+}
+
+// With helpers, the outcome is the same.
+Outcome Decode(const Bytes& bytes, int width_px, int height_px) {
+  const Outcome outcome = DecodeWith(nullptr, bytes, width_px, height_px);
+  for (const int64_t least_piece_bytes : {100, 700, 5000}) {
+    SCOPED_TRACE(absl::StrCat("with pieces of ", least_piece_bytes, " bytes"));
+    HelperAtOnce helper(least_piece_bytes);
+    ExpectEqual(DecodeWith(&helper, bytes, width_px, height_px), outcome);
+  }
+  return outcome;
 }
 
 // Decoded here, with the pixels of libjpeg-turbo.
@@ -88,6 +107,57 @@ TEST(JpegSequentialTest, PixelsBetweenRestartMarkersAreTheLibrarys) {
 // Large enough for several rounds of lanes.
 TEST(JpegSequentialTest, PixelsOfLargeImagesAreTheLibrarys) {
   ExpectTheLibrarysPixels(LargeKinds());
+}
+
+// As many threads as may help, and one call more when the image is gone.
+class HelpingThreads final : public DecodeHelpers {
+ public:
+  ~HelpingThreads() override {
+    Join();
+    if (help_ != nullptr) help_();
+  }
+  void Ask(int most, const std::function<void()>& help) override {
+    help_ = help;
+    for (int i = 0; i < std::min(most, 4); ++i) threads_.emplace_back(help);
+  }
+  void Join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  std::vector<std::thread> threads_;
+  std::function<void()> help_;
+};
+
+TEST(JpegSequentialTest, ThreadsMayHelpAtAnyTime) {
+  for (JpegKind kind : LargeKinds()) {
+    kind.own_tables = false;
+    SCOPED_TRACE(NameOf(kind));
+    HelpingThreads helpers;
+    auto file = std::make_unique<Bytes>(WriteJpeg(kind));
+    const Outcome alone = DecodeWith(nullptr, *file, kind.width_px, kind.height_px);
+    for (int i = 0; i < 3; ++i) {
+      ExpectEqual(DecodeWith(&helpers, *file, kind.width_px, kind.height_px), alone);
+      if (i == 0) helpers.Join();
+    }
+    file = nullptr;  // helpers may still be at work
+  }
+}
+
+TEST(JpegSequentialTest, SmallFilesAndThoseWithTablesOfTheirOwnAreNotShared) {
+  const JpegKind large{.width_px = 640, .height_px = 480};
+  JpegKind own = large;
+  own.own_tables = true;
+  const JpegKind small{.width_px = 64, .height_px = 48};
+  const auto asked = [](const JpegKind& kind) {
+    HelperAtOnce helper(DecodeHelpers::kLeastPieceBytes);
+    EXPECT_TRUE(DecodeWith(&helper, WriteJpeg(kind), kind.width_px, kind.height_px).end->ok());
+    return helper.asked();
+  };
+  EXPECT_EQ(asked(large), 1);
+  EXPECT_EQ(asked(own), 0);
+  EXPECT_EQ(asked(small), 0);
 }
 
 TEST(JpegSequentialTest, OtherKindsAreLeftToTheLibrary) {

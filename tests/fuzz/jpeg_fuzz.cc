@@ -15,6 +15,7 @@
 #include "decode/libjpeg_decoder.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
+#include "tests/decode/decode_support.h"
 #include "tests/fuzz/require.h"
 
 namespace orbserve {
@@ -43,6 +44,11 @@ void Fuzz(const uint8_t* data, size_t size) {
   Slot strict(*header);
   JpegFile file{image.bytes, strict.view, std::nullopt};
   DecodeSequentialJpeg(deadline, &file);
+  Slot shared(*header);
+  JpegFile with_help{image.bytes, shared.view, std::nullopt};
+  HelperAtOnce helper(1);
+  DecodeSequentialJpeg(deadline, &with_help, &helper);
+  Require(with_help.end == file.end, "the same end with helpers");
   if (!file.end.has_value()) return;
   if (!file.end->ok()) {
     RequireReason(*file.end);
@@ -52,6 +58,7 @@ void Fuzz(const uint8_t* data, size_t size) {
   Require(DecodeJpeg(image.bytes, limits, deadline, library.view).ok(),
           "libjpeg-turbo decodes it, too");
   Require(strict.bytes == library.bytes, "the pixels of libjpeg-turbo");
+  Require(shared.bytes == strict.bytes, "the same pixels with helpers");
 }
 
 }  // namespace
