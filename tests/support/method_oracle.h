@@ -77,6 +77,8 @@ struct OracleOptions {
   int max_features = 500;
   int capacity = kMaxFeatures;
   int border = 31;
+  int lapping_begin = 0;  // ORB_SLAM3: whole columns of the frame; 0, 0 = none
+  int lapping_end = 0;
 
   Orientation orientation = Orientation::kIntensityCentroid;
   Descriptor descriptor = Descriptor::kRBrief256;
