@@ -20,8 +20,10 @@
 #include "cpu/steps/detect/fast_response.h"
 #include "cpu/steps/detect/harris.h"
 #include "cpu/steps/detect/quality.h"
+#include "cpu/steps/detect/zone_fast.h"
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/select/cell_rounds.h"
+#include "cpu/steps/select/node_list.h"
 #include "cpu/steps/select/quadtree.h"
 #include "cpu/steps/select/rank.h"
 #include "cpu/steps/select/survivors.h"
@@ -44,6 +46,7 @@ using StepMaker = std::unique_ptr<Step> (*)(const StepSetup&);
 StepMaker DetectorOf(const PipelineOptions& options) {
   switch (options.detect.detector) {
     case Detector::kFast:
+      if (HasZones(options)) return MakeZoneFast;
       if (HasResponseMap(options)) return MakeFastMap;
       return ComparesFastScores(options) ? MakeFast : MakeFastResponse;
     case Detector::kHarris:
@@ -53,8 +56,9 @@ StepMaker DetectorOf(const PipelineOptions& options) {
   return nullptr;
 }
 
-// The second threshold is a parameter of a frame.
+// The second threshold is a parameter of a frame. Zones have it in their search.
 StepMaker LowThresholdOf(const PipelineOptions& options) {
+  if (HasZones(options)) return nullptr;
   return options.detect.detector == Detector::kFast ? MakeLowThreshold : nullptr;
 }
 
@@ -107,6 +111,8 @@ StepMaker SelectionOf(const PipelineOptions& options) {
       return MakeCellRounds;
     case Selection::kQuadtree:
       return MakeQuadtree;
+    case Selection::kOrbSlam3:
+      return MakeNodeList;
   }
   return nullptr;
 }

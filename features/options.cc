@@ -71,6 +71,49 @@ PipelineOptions OrbSlamPipeline() {
   return pipeline;
 }
 
+PipelineOptions OrbSlam3Pipeline() {
+  PipelineOptions pipeline;
+  pipeline.detect.score = Score::kFast;
+  pipeline.select.selection = Selection::kOrbSlam3;
+  pipeline.select.border_px = kOrbSlam3BorderPx;
+  return pipeline;
+}
+
+// ORB_SLAM3 is one method: every option but the number of levels, their factor and the thresholds
+// has one value.
+absl::Status CheckOrbSlam3(const PipelineOptions& options) {
+  if (options.select.selection != Selection::kOrbSlam3) return absl::OkStatus();
+  const auto refusal = [](absl::string_view option, absl::string_view given,
+                          absl::string_view needed) {
+    return Contradiction("select.selection is ORB_SLAM3", absl::StrCat(option, " is ", given),
+                         absl::StrCat(option, " ", needed, ", or another selection"));
+  };
+  const auto check = [&refusal](absl::string_view option, auto given, auto needed) {
+    return given == needed ? absl::OkStatus() : refusal(option, EnumName(given), EnumName(needed));
+  };
+  const PipelineOptions needed = OrbSlam3Pipeline();
+  ORBSERVE_RETURN_IF_ERROR(
+      check("pyramid.source", options.pyramid.source, needed.pyramid.source));
+  ORBSERVE_RETURN_IF_ERROR(
+      check("detect.detector", options.detect.detector, needed.detect.detector));
+  ORBSERVE_RETURN_IF_ERROR(check("detect.score", options.detect.score, needed.detect.score));
+  ORBSERVE_RETURN_IF_ERROR(check("suppress.suppression", options.suppress.suppression,
+                                 needed.suppress.suppression));
+  ORBSERVE_RETURN_IF_ERROR(
+      check("suppress.compare", options.suppress.compare, needed.suppress.compare));
+  ORBSERVE_RETURN_IF_ERROR(
+      check("describe.orientation", options.describe.orientation, needed.describe.orientation));
+  ORBSERVE_RETURN_IF_ERROR(
+      check("describe.descriptor_type", options.describe.descriptor, needed.describe.descriptor));
+  if (options.detect.fast_arc_length != needed.detect.fast_arc_length) {
+    return refusal("detect.fast_arc_length", absl::StrCat(options.detect.fast_arc_length), "9");
+  }
+  if (options.suppress.window_px != needed.suppress.window_px) {
+    return refusal("suppress.window_px", absl::StrCat(options.suppress.window_px), "3");
+  }
+  return absl::OkStatus();
+}
+
 PipelineOptions OrientedFastPipeline() {
   PipelineOptions pipeline;
   pipeline.pyramid.levels = 4;
@@ -139,12 +182,18 @@ constexpr TrackOptions OdometryTracks() {
   return track;
 }
 
-const std::array<Preset, 9>& PresetTable() {
-  static const std::array<Preset, 9> table = {{
+const std::array<Preset, 10>& PresetTable() {
+  static const std::array<Preset, 10> table = {{
       {"orb", "cv::ORB of OpenCV 4.6.0, bit for bit", OrbPipeline(), {}, {}, true},
       {"orb-slam",
        "corners spread by a quadtree, with a second threshold, as ORB-SLAM",
        OrbSlamPipeline(),
+       Fast(1000, 20, 7),
+       {},
+       true},
+      {"orb-slam3",
+       "the features of ORB-SLAM3 v1.0 in its order, bit for bit",
+       OrbSlam3Pipeline(),
        Fast(1000, 20, 7),
        {},
        true},
@@ -202,6 +251,9 @@ absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& r
 bool NeedsCompareScore(Score score) { return algo::FactsOf(score).needs_compare_score; }
 
 IntRange BorderRange(const PipelineOptions& options) {
+  if (options.select.selection == Selection::kOrbSlam3) {
+    return {kOrbSlam3BorderPx, kOrbSlam3BorderPx};
+  }
   return {Reach::Of(options).smallest_border_px, 255};
 }
 
@@ -259,7 +311,7 @@ absl::Status PipelineOptions::Validate() const {
     return Contradiction("suppress.cornerness_compression is on", "suppress.distance_shape is DISC",
                          "suppress.distance_shape SQUARE, or no compression");
   }
-  return absl::OkStatus();
+  return CheckOrbSlam3(*this);
 }
 
 absl::Status FrameParameters::Validate() const {
@@ -271,6 +323,8 @@ absl::Status FrameParameters::Validate() const {
         absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
                      "], up to fast_threshold; got ", fast_threshold_low_grey));
   }
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("lapping_begin_px", lapping_begin_px, kLappingRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("lapping_end_px", lapping_end_px, kLappingRange));
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(
         ErrorReason::kBadOptions,
@@ -330,7 +384,12 @@ absl::Status TrackOptions::Validate() const {
   return CheckRange("track.redetect_percent", redetect_percent, kRedetectRange);
 }
 
-absl::Status CheckTrackPyramid(const PyramidOptions& pyramid) {
+absl::Status CheckTrackPyramid(const PipelineOptions& pipeline) {
+  const PyramidOptions& pyramid = pipeline.pyramid;
+  if (pipeline.select.selection == Selection::kOrbSlam3) {
+    return Contradiction("track is on", "select.selection is ORB_SLAM3",
+                         "another selection, as in the preset \"odometry\", or no tracks");
+  }
   if (pyramid.scale_factor == 2.0f && pyramid.source == PyramidSource::kPreviousLevel) {
     return absl::OkStatus();
   }

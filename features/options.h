@@ -35,11 +35,13 @@ inline constexpr IntRange kFastThresholdRange{1, 254};
 inline constexpr IntRange kFastThresholdLowRange{0, 254};  // and up to the first threshold
 inline constexpr IntRange kFastArcLengthRange{9, 12};
 inline constexpr IntRange kWindowRange{3, 9};
+inline constexpr int kOrbSlam3BorderPx = 19;  // of the selection ORB_SLAM3, which has no other
 inline constexpr IntRange kCellWidthRange{32, 512};
 inline constexpr IntRange kCellHeightRange{8, 512};
 inline constexpr IntRange kMinimumDistanceRange{1, 64};
 inline constexpr IntRange kPassRange{0, 10'000};
 inline constexpr IntRange kNeighbourRange{1, 16};
+inline constexpr IntRange kLappingRange{0, 1'000'000};
 inline constexpr IntRange kMatchDistanceRange{0, 256};
 inline constexpr IntRange kTrackLevelRange{1, 11};
 inline constexpr IntRange kTrackIterationRange{1, 100};
@@ -58,7 +60,9 @@ enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
 enum class Compare { kFast, kScore };
 // Corners in conflict: dx and dy both below the distance, or dx^2 + dy^2 below its square.
 enum class DistanceShape { kSquare, kDisc };
-enum class Selection { kLevelQuota, kBest, kCell, kQuadtree };
+// ORB_SLAM3 is the extractor of ORB-SLAM3 as a whole: its pyramid, zones of corners, tree, smoothing
+// and order. PipelineOptions::Validate() names the options that it needs.
+enum class Selection { kLevelQuota, kBest, kCell, kQuadtree, kOrbSlam3 };
 enum class Orientation { kNone, kIntensityCentroid, kArcMiddle };
 enum class Descriptor { kNone, kRBrief256, kRBrief32, kBFrost256 };
 // Change of light that a track follows beside its motion (paper 2, section II-E).
@@ -89,8 +93,8 @@ inline constexpr auto kEnumNames<Compare> = EnumNames({"FAST", "SCORE"});
 template <>
 inline constexpr auto kEnumNames<DistanceShape> = EnumNames({"SQUARE", "DISC"});
 template <>
-inline constexpr auto kEnumNames<Selection> = EnumNames({"LEVEL_QUOTA", "BEST", "CELL",
-                                                         "QUADTREE"});
+inline constexpr auto kEnumNames<Selection> = EnumNames({"LEVEL_QUOTA", "BEST", "CELL", "QUADTREE",
+                                                         "ORB_SLAM3"});
 template <>
 inline constexpr auto kEnumNames<Orientation> = EnumNames({"NONE", "INTENSITY_CENTROID",
                                                            "ARC_MIDDLE"});
@@ -158,7 +162,7 @@ struct SelectOptions {
   int capacity = kMaxFeatures;  // most features an answer can hold, 1..kMaxFeatures
   // Distance that keypoints keep to the border of their level: x in [border, width - border). At
   // least what the stages read: FAST 3, corner maps 4, the score HARRIS 5, intensity centroid 16,
-  // rBRIEF-256 22, rBRIEF-32 10 with the centroid of its own, BFROST 44; at most 255.
+  // rBRIEF-256 22, rBRIEF-32 10 with the centroid of its own, BFROST 44; at most 255. ORB_SLAM3: 19.
   int border_px = 31;
 
   bool operator==(const SelectOptions&) const = default;
@@ -191,17 +195,30 @@ IntRange BorderRange(const PipelineOptions& options);
 
 // May differ between the frames of one batch.
 struct FrameParameters {
-  // Wanted number, 1..kMaxFeatures. LEVEL_QUOTA keeps all equal responses at its cuts; every other
-  // selection keeps exactly as many as are wanted, where there are as many.
+  // Wanted number, 1..kMaxFeatures. LEVEL_QUOTA keeps all equal responses at its cuts, ORB_SLAM3 up
+  // to two more of each level; every other selection keeps exactly as many as are wanted, where
+  // there are as many.
   int max_features = 500;
   int fast_threshold_grey = 20;  // 1..254, strict
   // Second threshold for parts of a level without a corner at the first one: 1..fast_threshold_grey
   // by the largest threshold at which a pixel is a corner; 0 = off. Needs the detector FAST.
   int fast_threshold_low_grey = 0;
   float quality_level = 0.01f;  // detectors but FAST: share of the best response, in (0, 1)
+  // ORB_SLAM3: columns of the frame, both included, that the other camera of a stereo rig sees, too.
+  // Features in them end the answer, in reverse order. In kLappingRange; 0, 0 = none.
+  int lapping_begin_px = 0;
+  int lapping_end_px = 0;
 
   bool operator==(const FrameParameters&) const = default;
   absl::Status Validate() const;
+  // No keypoint lies left of kOrbSlam3BorderPx.
+  bool has_lapping_area() const {
+    return lapping_begin_px <= lapping_end_px && lapping_end_px >= kOrbSlam3BorderPx;
+  }
+  // True for a keypoint at `x`, level-0 pixels.
+  bool Laps(float x) const {
+    return x >= static_cast<float>(lapping_begin_px) && x <= static_cast<float>(lapping_end_px);
+  }
   // Threshold at which corners are found.
   int detection_threshold_grey() const {
     return fast_threshold_low_grey > 0 ? fast_threshold_low_grey : fast_threshold_grey;
@@ -245,9 +262,9 @@ struct TrackOptions {
 // BAD_OPTIONS for a side of the coarse patch that is neither 8 nor 16.
 absl::Status CheckCoarsePatch(int64_t side_px);
 
-// Tracks need a pyramid of factor 2 in which each level is made from the one before. BAD_OPTIONS,
-// naming both, for a pipeline with another.
-absl::Status CheckTrackPyramid(const PyramidOptions& pyramid);
+// Tracks need a pyramid of factor 2 in which each level is made from the one before, and another
+// resampling than that of ORB_SLAM3. BAD_OPTIONS, naming both, for a pipeline with another.
+absl::Status CheckTrackPyramid(const PipelineOptions& pipeline);
 
 // A named set of options with its default frame parameters, matching and tracking.
 struct Preset {

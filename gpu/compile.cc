@@ -25,10 +25,12 @@
 #include "gpu/steps/detect/fast_keys.h"
 #include "gpu/steps/detect/fast_map.h"
 #include "gpu/steps/detect/response_map.h"
+#include "gpu/steps/detect/zone_fast.h"
 #include "gpu/steps/level_images.h"
 #include "gpu/steps/pyramid.h"
 #include "gpu/steps/select/cell_rounds.h"
 #include "gpu/steps/select/key_survivors.h"
+#include "gpu/steps/select/node_list.h"
 #include "gpu/steps/select/quadtree.h"
 #include "gpu/steps/select/rank.h"
 #include "gpu/steps/select/survivors.h"
@@ -78,6 +80,8 @@ void AddKeySelection(const CompiledPipeline& pipeline, const KeyListBuffers& key
       add(std::make_unique<QuadtreeStep>(pipeline, keys));
       add(std::make_unique<RankStep>(pipeline, keys));
       break;
+    case Selection::kOrbSlam3:  // its node list takes the corners as they are
+      break;
   }
 }
 
@@ -94,7 +98,7 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline, bool reads_in_place
   const LevelImageBuffers images(pipeline, reads_in_place, &layout);
   compiled.input = images.input();
   std::optional<ResponseMapBuffers> maps;
-  if (HasResponseMap(options)) maps.emplace(pipeline, &layout);
+  if (HasResponseMap(options) || HasZones(options)) maps.emplace(pipeline, &layout);
   std::optional<FastCornerListBuffers> corners;
   std::optional<KeyListBuffers> keys;
   if (CornerListOf(options) == CornerList::kScored) {
@@ -148,15 +152,19 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline, bool reads_in_place
       }
       joined = true;
     };
-    if (options.detect.detector == Detector::kFast) {
+    if (options.detect.detector == Detector::kFast && !HasZones(options)) {
       add(std::make_unique<LowThresholdStep>(pipeline, images, corners, keys, maps, &layout));
     }
-    if (maps.has_value()) {
+    if (HasZones(options)) {
+      add(std::make_unique<ZoneFastStep>(pipeline, *maps, *keys));
+    } else if (maps.has_value()) {
       add(SuppressMaps(pipeline, images, *maps, corners, keys, &layout));
     }
     if (corners.has_value()) {
       add(std::make_unique<SurvivorsStep>(pipeline, images, *corners));
       add(std::make_unique<RankStep>(pipeline));
+    } else if (options.select.selection == Selection::kOrbSlam3) {
+      add(std::make_unique<NodeListStep>(pipeline, *keys));
     } else {
       AddKeySelection(pipeline, *keys, winners, add);
     }

@@ -11,6 +11,7 @@
 
 #include "features/errors.h"
 #include "features/given_keypoints.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -81,6 +82,30 @@ bool IsTruncated(const CompiledPipeline& pipeline, const FrameJob& job, const Fr
   int64_t survivors = 0;
   for (const int32_t of_level : report.survivors) survivors += of_level;
   return pipeline.CutsFor(job.parameters).Truncates(survivors, report.total);
+}
+
+bool MovesLapping(const CompiledPipeline& pipeline, const FrameJob& job) {
+  return HasZones(pipeline.spec.pipeline) && job.parameters.has_lapping_area();
+}
+
+void CopyLappingRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
+                        const uint8_t* descriptors, int count, LappingRows* rows,
+                        Features* features) {
+  const auto bytes = static_cast<size_t>(pipeline.descriptor_bytes);
+  for (int i = 0; i < count; ++i) {
+    const FeatureRecord record = records[i];
+    const LevelGeometry& level = pipeline.level(record.level);
+    const float x = static_cast<float>(record.x) * level.scale;
+    const size_t row = rows->Next(x);
+    features->x[row] = x;
+    features->y[row] = static_cast<float>(record.y) * level.scale;
+    features->angle_deg[row] = record.angle_deg;
+    features->response[row] = record.response;
+    features->size[row] = level.patch_size_px;
+    features->octave[row] = record.level;
+    std::memcpy(features->descriptors.data() + row * bytes,
+                descriptors + static_cast<size_t>(i) * bytes, bytes);
+  }
 }
 
 void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,

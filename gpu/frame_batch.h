@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "features/backend.h"
+#include "features/pipeline/lapping.h"
 #include "features/types.h"
 #include "gpu/frame/frame_params.h"
 #include "gpu/frame/frame_room.h"
@@ -60,6 +61,15 @@ absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job,
 
 // True when more features of a detection qualified than the answer may hold.
 bool IsTruncated(const CompiledPipeline& pipeline, const FrameJob& job, const FrameReport& report);
+
+// True where the lapping area moves rows of the answer. The device has them in the order of the
+// detection.
+bool MovesLapping(const CompiledPipeline& pipeline, const FrameJob& job);
+
+// Writes the next `count` records and their descriptors to the rows that `rows` gives them.
+void CopyLappingRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
+                        const uint8_t* descriptors, int count, LappingRows* rows,
+                        Features* features);
 
 // Appends `count` records and their descriptors to the answer's columns, from row `first`.
 void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,

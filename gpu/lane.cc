@@ -181,7 +181,9 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
     batch->kind.few_keys =
         batch->kind.few_keys && (describes || ChoosesFewKeys(pipeline, params->first_keys));
     batch->kind.masks = batch->kind.masks || (!describes && !job.input->mask.empty());
-    if (job.keep_state != KeepState::kNone && pipeline.descriptor_bytes > 0) {
+    // A state whose rows move gets its descriptors from the answer.
+    if (job.keep_state != KeepState::kNone && pipeline.descriptor_bytes > 0 &&
+        !MovesLapping(pipeline, job)) {
       const auto descriptor_bytes = static_cast<size_t>(pipeline.descriptor_bytes);
       work.state_descriptors = context_.state_buffers->Lease(
           static_cast<size_t>(work.room.state_rows) * descriptor_bytes);
@@ -529,7 +531,13 @@ absl::Status Lane::FinishFrame(FrameBatch* batch, size_t job_index) {
       features.truncated = IsTruncated(pipeline, batch->jobs[job_index], report);
       features.suppression_passes = report.suppression_passes;
       features.Resize(static_cast<size_t>(report.written));
-      CopyRecords(pipeline, params.records, params.descriptors, 0, report.written, &features);
+      if (MovesLapping(pipeline, batch->jobs[job_index])) {
+        LappingRows rows(batch->jobs[job_index].parameters, features.count());
+        CopyLappingRecords(pipeline, params.records, params.descriptors, report.written, &rows,
+                           &features);
+      } else {
+        CopyRecords(pipeline, params.records, params.descriptors, 0, report.written, &features);
+      }
     } else {
       std::memcpy(features.descriptors.data(), params.descriptors, features.descriptors.size());
     }

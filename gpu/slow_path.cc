@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "features/errors.h"
 #include "gpu/lane.h"
@@ -61,11 +62,15 @@ absl::Status Lane::FinishLarge(FrameBatch* batch, size_t job_index) {
     }
   }
 
+  const FrameJob& job = batch->jobs[job_index];
+  std::optional<LappingRows> lapping;  // from the moment on at which the answer has its size
   // Records of the fast path are taken first, where there are any.
   const auto take = [&](int first, int count) {
     if (given) {
       std::memcpy(features.descriptors.data() + static_cast<size_t>(first) * descriptor_bytes,
                   params.descriptors, static_cast<size_t>(count) * descriptor_bytes);
+    } else if (lapping.has_value()) {
+      CopyLappingRecords(pipeline, params.records, params.descriptors, count, &*lapping, &features);
     } else {
       CopyRecords(pipeline, params.records, params.descriptors, first, count, &features);
     }
@@ -76,6 +81,7 @@ absl::Status Lane::FinishLarge(FrameBatch* batch, size_t job_index) {
     features.truncated = IsTruncated(pipeline, batch->jobs[job_index], report);
     features.suppression_passes = report.suppression_passes;
     features.Resize(static_cast<size_t>(wanted));
+    if (MovesLapping(pipeline, job)) lapping.emplace(job.parameters, features.count());
   };
   int done = unranked ? 0 : report.written;
   bool sized = given || !unranked;

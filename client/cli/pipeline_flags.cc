@@ -46,6 +46,8 @@ constexpr PipelineFlag kFlags[] = {
     {"--max-features", nullptr, "select.max_features", "N", "Wanted number of features per image, 1 to 100000"},
     {"--capacity", nullptr, "select.capacity", "N", "Most features of an answer, 1 to 100000"},
     {"--border", nullptr, "select.border_px", "PX", "Distance of features to the border of their level, up to 255"},
+    {"--lapping-begin", nullptr, "select.lapping_begin_px", "PX", "ORB_SLAM3: first column that the other camera sees, too"},
+    {"--lapping-end", nullptr, "select.lapping_end_px", "PX", "ORB_SLAM3: last of these columns; their features end the answer, in reverse"},
     {"--orientation", nullptr, "describe.orientation", nullptr, "Angle of a feature"},
     {"--descriptor", nullptr, "describe.descriptor_type", nullptr, "Descriptor of a feature"},
     {"--match-selection", nullptr, "match.selection", nullptr, "Neighbours that are answered"},
@@ -92,6 +94,8 @@ constexpr EffectRule kRules[] = {
     {"suppress.distance_shape", "suppress.suppression", "MINIMUM_DISTANCE"},
     {"suppress.cornerness_compression", "suppress.suppression", "MINIMUM_DISTANCE"},
     {"suppress.max_passes", "suppress.suppression", "MINIMUM_DISTANCE"},
+    {"select.lapping_begin_px", "select.selection", "ORB_SLAM3"},
+    {"select.lapping_end_px", "select.selection", "ORB_SLAM3"},
 };
 
 const PipelineFlag* FlagOf(absl::string_view path) {

@@ -32,6 +32,14 @@ Strips DivideIntoStrips(const PipelineOptions& options, const Region& region, in
   strips.rows =
       threads == 1 ? rows
                    : std::clamp(kStripPixels / region.width(), std::min(kMinStripRows, rows), rows);
+  if (HasZones(options)) {  // whole rows of zones
+    const algo::Zones zones = ZonesOf(region);
+    const int zone_rows = DivUp(strips.rows, zones.height_px);
+    strips.rows = zone_rows * zones.height_px;
+    strips.count = DivUp(rows, strips.rows);
+    strips.capacity = MaxCorners(zones, zone_rows) + kCornerSlack;
+    return strips;
+  }
   strips.count = DivUp(rows, strips.rows);
   strips.capacity = MaxCorners(options, {0, 0, region.width(), strips.rows}) + kCornerSlack;
   return strips;

@@ -15,6 +15,8 @@
 #include "cpu/frame/given_points.h"
 #include "features/errors.h"
 #include "features/given_keypoints.h"
+#include "features/pipeline/detection.h"
+#include "features/pipeline/lapping.h"
 #include "features/this_thread.h"
 #include "oneapi/tbb/blocked_range.h"
 #include "oneapi/tbb/parallel_for.h"
@@ -22,6 +24,28 @@
 
 namespace orbserve::cpu {
 namespace {
+
+// Gather() where the lapping area moves rows.
+void GatherLapping(const FrameContext& frame, int levels, Features* features) {
+  const auto bytes = static_cast<size_t>(frame.pipeline.descriptor_bytes);
+  LappingRows rows(frame.job.parameters, features->count());
+  for (int l = 0; l < levels; ++l) {
+    const LevelGeometry& level = frame.pipeline.level(l);
+    const absl::Span<const LevelPoint> points = frame.level(l).points;
+    for (size_t i = 0; i < points.size(); ++i) {
+      const float x = static_cast<float>(points[i].x) * level.scale;
+      const size_t row = rows.Next(x);
+      features->x[row] = x;
+      features->y[row] = static_cast<float>(points[i].y) * level.scale;
+      features->angle_deg[row] = points[i].angle_deg;
+      features->response[row] = points[i].response;
+      features->size[row] = level.patch_size_px;
+      features->octave[row] = l;
+      std::memcpy(features->descriptors.data() + row * bytes,
+                  frame.level(l).descriptors + i * bytes, bytes);
+    }
+  }
+}
 
 // The levels in order make the answer, cut at its limit.
 void Gather(const FrameContext& frame, int levels, Features* features) {
@@ -38,6 +62,10 @@ void Gather(const FrameContext& frame, int levels, Features* features) {
   features->truncated =
       frame.cuts.Truncates(static_cast<int64_t>(survivors), static_cast<int64_t>(ranked));
   features->Resize(std::min(ranked, limit));
+  // ORB_SLAM3 refuses frames whose answer could pass its limit.
+  if (HasZones(frame.pipeline.spec.pipeline) && frame.job.parameters.has_lapping_area()) {
+    return GatherLapping(frame, levels, features);
+  }
   size_t row = 0;
   for (int l = 0; l < levels && row < features->count(); ++l) {
     const LevelGeometry& level = frame.pipeline.level(l);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 7x7 Gaussian: the twin of features/algo/gaussian.h, operation for operation.
+// 7x7 Gaussian: the twin of features/algo/gaussian.h, operation for operation. At the end that of
+// features/algo/fixed_gaussian.h.
 //
 // Pixels are kept in four planes, plane k with pixels k, k + 4, k + 8, ... of a row, because a
 // vector of bytes seen as 32-bit lanes falls into them by shift and mask, and results fold back
@@ -23,6 +24,7 @@
 
 #include "cpu/simd/ops-inl.h"
 #include "cpu/steps/describe/gaussian.h"
+#include "features/algo/fixed_gaussian.h"
 #include "features/algo/gaussian.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"
@@ -188,6 +190,107 @@ void Smooth(const ImageView& src, const MutableImageView& dst, const Region& reg
   }
 }
 
+// --- Fixed point: row sums as 16 bits less 2^15, so that products with them are summed in pairs.
+
+using D16 = hn::ScalableTag<int16_t>;
+using DFixed8 = hn::Rebind<uint8_t, D16>;
+constexpr int kFixedLanes = static_cast<int>(hn::MaxLanes(D16()));
+constexpr uint16_t kFixedBias = 0x8000;
+
+struct FixedStripRows {
+  alignas(64) uint8_t pixels[kLeadPx + kStripPx + 2 * kFixedLanes];
+  alignas(64) int16_t rows[kRingRows][kStripPx + kFixedLanes];
+};
+
+// Row sums, less kFixedBias, of the pixels [x, end) of a row, and of some beyond them.
+HWY_INLINE void FilterFixedRow(const uint8_t* row, int width, int x, int end, uint8_t* pixels,
+                               int16_t* out) {
+  const D16 d;
+  const DFixed8 d8;
+  const hn::RebindToUnsigned<D16> du;
+  // The pixels from three before the strip on, mirrored at the image's ends.
+  const int from = std::max(x - kRadius, 0);
+  const int to = std::min(end + kRadius, width);
+  std::memcpy(pixels + (from - (x - kRadius)), row + from, static_cast<size_t>(to - from));
+  for (int i = x - kRadius; i < 0; ++i) pixels[i - (x - kRadius)] = row[algo::Reflect101(i, width)];
+  for (int i = width; i < end + kRadius; ++i) {
+    pixels[i - (x - kRadius)] = row[algo::Reflect101(i, width)];
+  }
+  for (int i = 0; i < end - x; i += kFixedLanes) {
+    const auto pixel = [&](int tap) { return hn::PromoteTo(du, hn::LoadU(d8, pixels + i + tap)); };
+    auto sum = hn::Mul(pixel(kRadius), hn::Set(du, uint16_t{algo::FixedGaussianTap(0)}));
+    sum = hn::Add(sum, hn::Mul(hn::Add(pixel(2), pixel(4)),
+                               hn::Set(du, uint16_t{algo::FixedGaussianTap(1)})));
+    sum = hn::Add(sum, hn::Mul(hn::Add(pixel(1), pixel(5)),
+                               hn::Set(du, uint16_t{algo::FixedGaussianTap(2)})));
+    sum = hn::Add(sum, hn::Mul(hn::Add(pixel(0), pixel(6)),
+                               hn::Set(du, uint16_t{algo::FixedGaussianTap(3)})));
+    hn::Store(hn::BitCast(d, hn::Xor(sum, hn::Set(du, kFixedBias))), d, out + i);
+  }
+}
+
+// Grey levels of kFixedLanes columns from seven rows of sums.
+HWY_INLINE hn::Vec<DFixed8> FilterFixedColumns(const int16_t* const (&row)[kTaps], int x) {
+  const D16 d;
+  const DI32 d32;
+  const DFixed8 d8;
+  const auto weights = [&](int first, int second) {
+    return hn::BitCast(d, hn::Set(d32, algo::FixedGaussianTap(first) |
+                                           algo::FixedGaussianTap(second) << 16));
+  };
+  const auto in = [&](int tap) { return hn::Load(d, row[tap] + x); };
+  // Rounding, and what the bias took off: 2^15 * 256.
+  const auto correction = hn::Set(d32, 32768 + (1 << 23));
+  const auto zero = hn::Zero(d);
+  const auto sum_of = [&](auto interleave) {
+    auto sum = hn::Add(correction, SumPairProducts(interleave(in(0), in(1)), weights(3, 2)));
+    sum = hn::Add(sum, SumPairProducts(interleave(in(2), in(3)), weights(1, 0)));
+    sum = hn::Add(sum, SumPairProducts(interleave(in(4), in(5)), weights(1, 2)));
+    return hn::ShiftRight<16>(
+        hn::Add(sum, SumPairProducts(interleave(in(6), zero), weights(3, 3))));
+  };
+  const auto lower = sum_of([&](auto a, auto b) { return hn::InterleaveLower(d, a, b); });
+  const auto upper = sum_of([&](auto a, auto b) { return hn::InterleaveUpper(d, a, b); });
+  // Both interleave and this demotion work within blocks of 16 bytes: the order is restored.
+  return hn::DemoteTo(d8, hn::ReorderDemote2To(d, lower, upper));
+}
+
+void SmoothFixedStrip(const ImageView& src, const MutableImageView& dst, int x, int end,
+                      int y_begin, int y_end, FixedStripRows* work) {
+  const DFixed8 d8;
+  for (int y = y_begin - kRadius; y < y_end + kRadius; ++y) {
+    PrefetchRows(src, dst, x, end, y, y_end);
+    FilterFixedRow(src.Row(algo::Reflect101(y, src.height_px)), src.width_px, x, end, work->pixels,
+                   work->rows[y & (kRingRows - 1)]);
+    const int out_y = y - kRadius;
+    if (out_y < y_begin) continue;
+    const int16_t* row[kTaps];
+    for (int i = 0; i < kTaps; ++i) {
+      row[i] = work->rows[(out_y + i - kRadius) & (kRingRows - 1)];
+    }
+    uint8_t* const out = dst.Row(out_y) + x;
+    for (int i = 0; i < end - x; i += kFixedLanes) {
+      const auto grey = FilterFixedColumns(row, i);
+      if (i + kFixedLanes <= end - x) {
+        hn::StoreU(grey, d8, out + i);
+      } else {
+        uint8_t last[kFixedLanes];
+        hn::StoreU(grey, d8, last);
+        std::memcpy(out + i, last, static_cast<size_t>(end - x - i));
+      }
+    }
+  }
+}
+
+void SmoothFixed(const ImageView& src, const MutableImageView& dst, const Region& region,
+                 float* /*scratch*/) {
+  FixedStripRows work;
+  for (int x = region.x_begin; x < region.x_end; x += kStripPx) {
+    SmoothFixedStrip(src, dst, x, std::min(x + kStripPx, region.x_end), region.y_begin,
+                     region.y_end, &work);
+  }
+}
+
 }  // namespace
 #endif  // ORBSERVE_SIMD_TARGET_HAS_VECTORS
 }  // namespace HWY_NAMESPACE
@@ -199,6 +302,10 @@ namespace orbserve::cpu {
 
 GaussianKernel GaussianKernelFor(const KernelTarget& target) {
   ORBSERVE_SIMD_SELECT(Smooth, ReferenceGaussian, target.simd_target)
+}
+
+GaussianKernel FixedGaussianKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(SmoothFixed, ReferenceFixedGaussian, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

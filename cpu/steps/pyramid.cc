@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "features/algo/linear_resize.h"
 #include "features/host_device.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -17,7 +19,9 @@ constexpr int kPixelsPerTask = 32 * 1024;
 
 class Pyramid final : public Step {
  public:
-  explicit Pyramid(const StepSetup& setup) : resize_(ResizeKernelFor(setup.target)) {
+  explicit Pyramid(const StepSetup& setup)
+      : resize_(ResizesLinearly(setup.pipeline.spec.pipeline) ? LinearResizeKernelFor(setup.target)
+                                                              : ResizeKernelFor(setup.target)) {
     for (int l = 0; l < setup.pipeline.pyramid.levels_to_make(); ++l) {
       const LevelGeometry& level = setup.pipeline.pyramid.LevelToMake(l);
       x_axes_.push_back(level.x_taps.empty() ? ResizeAxis() : ResizeAxis::Of(level.x_taps));
@@ -35,8 +39,8 @@ class Pyramid final : public Step {
   size_t table_bytes() const override {
     size_t entries = 0;
     for (const ResizeAxis& axis : x_axes_) {
-      entries += axis.padded_weight.capacity() + axis.offset_in_8.capacity() +
-                 axis.offset_in_32.capacity();
+      entries += axis.padded_weight.capacity() + axis.padded_first_weight.capacity() +
+                 axis.offset_in_8.capacity() + axis.offset_in_32.capacity();
     }
     return x_axes_.capacity() * sizeof(ResizeAxis) + entries * sizeof(uint16_t);
   }
@@ -82,6 +86,7 @@ ResizeAxis ResizeAxis::Of(absl::Span<const algo::ResizeTap> column_taps) {
   axis.taps = column_taps;
   const size_t padded = RoundUp(column_taps.size(), size_t{64});
   axis.padded_weight.resize(padded);
+  axis.padded_first_weight.resize(padded);
   axis.offset_in_8.resize(padded);
   axis.offset_in_32.resize(padded);
   // Beyond the end the last tap is repeated; groups there begin at the last tap, too.
@@ -90,6 +95,7 @@ ResizeAxis ResizeAxis::Of(absl::Span<const algo::ResizeTap> column_taps) {
   };
   for (size_t i = 0; i < padded; ++i) {
     axis.padded_weight[i] = static_cast<uint16_t>(tap(i).weight);
+    axis.padded_first_weight[i] = static_cast<uint16_t>(tap(i).first_weight);
     axis.offset_in_8[i] = static_cast<uint16_t>(tap(i).first - tap(i / 8 * 8).first);
     axis.offset_in_32[i] = static_cast<uint16_t>(tap(i).first - tap(i / 32 * 32).first);
   }
@@ -116,6 +122,28 @@ void ReferenceResize(const ImageView& src, const MutableImageView& dst, const Re
       out[x] = algo::ResizeColumn(algo::ResizeRow(top[left], top[right], weight),
                                   algo::ResizeRow(bottom[left], bottom[right], weight),
                                   static_cast<uint32_t>(row.weight));
+    }
+  }
+}
+
+void ReferenceLinearResize(const ImageView& src, const MutableImageView& dst,
+                           const ResizeAxis& x_axis, absl::Span<const algo::ResizeTap> y_taps,
+                           int row_begin, int row_end, uint16_t* /*scratch*/) {
+  for (int y = row_begin; y < row_end; ++y) {
+    const algo::ResizeTap row = y_taps[static_cast<size_t>(y)];
+    const uint8_t* const top = src.Row(row.first);
+    const uint8_t* const bottom = src.Row(std::min(row.first + 1, src.height_px - 1));
+    uint8_t* const out = dst.Row(y);
+    for (int x = 0; x < dst.width_px; ++x) {
+      const algo::ResizeTap column = x_axis.taps[static_cast<size_t>(x)];
+      const int left = column.first;
+      const int right = std::min(left + 1, src.width_px - 1);
+      const auto left_weight = static_cast<uint32_t>(column.first_weight);
+      const auto right_weight = static_cast<uint32_t>(column.weight);
+      out[x] = algo::LinearColumn(
+          algo::LinearRow(top[left], top[right], left_weight, right_weight),
+          algo::LinearRow(bottom[left], bottom[right], left_weight, right_weight),
+          static_cast<uint32_t>(row.first_weight), static_cast<uint32_t>(row.weight));
     }
   }
 }

@@ -28,6 +28,7 @@ struct ResizeAxis {
 
   absl::Span<const algo::ResizeTap> taps;
   std::vector<uint16_t> padded_weight;
+  std::vector<uint16_t> padded_first_weight;
   std::vector<uint16_t> offset_in_8;   // taps[i].first - taps[i / 8 * 8].first
   std::vector<uint16_t> offset_in_32;  // taps[i].first - taps[i / 32 * 32].first
 };
@@ -42,6 +43,11 @@ void ReferenceResize(const ImageView& src, const MutableImageView& dst, const Re
                      absl::Span<const algo::ResizeTap> y_taps, int row_begin, int row_end,
                      uint16_t* scratch);
 ResizeKernel ResizeKernelFor(const KernelTarget& target);
+// The same for features/algo/linear_resize.h.
+void ReferenceLinearResize(const ImageView& src, const MutableImageView& dst,
+                           const ResizeAxis& x_axis, absl::Span<const algo::ResizeTap> y_taps,
+                           int row_begin, int row_end, uint16_t* scratch);
+ResizeKernel LinearResizeKernelFor(const KernelTarget& target);
 // Two resampled rows.
 size_t ResizeScratchBytes(int width_px);
 

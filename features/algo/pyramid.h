@@ -36,6 +36,8 @@ ORBSERVE_HOST_DEVICE inline int LevelSide(int level_zero_side_px, float scale) {
 struct ResizeTap {
   int32_t first;
   int32_t weight;  // of sample first + 1, of 256; 0 where only `first` counts
+  // Weight of `first` where the two need not add up (features/algo/linear_resize.h).
+  int32_t first_weight = 0;
 };
 
 // Tap of destination sample `index` when `source_side` samples become `destination_side`, pixel

@@ -9,8 +9,10 @@
 #include <cstdint>
 
 #include "features/algo/minimum_distance.h"
+#include "features/algo/zone.h"
 #include "features/host_device.h"
 #include "features/options.h"
+#include "features/pipeline/detection.h"
 #include "features/pipeline/geometry.h"
 
 namespace orbserve {
@@ -22,9 +24,25 @@ constexpr int64_t MaxCorners(const Region& region) {
   return static_cast<int64_t>((region.width() + 1) / 2) * ((region.height() + 1) / 2);
 }
 
-// Most corners that the suppression of `options` leaves inside `region`. Squares of `side` pixels
+// The zones of a level whose keypoints lie in `region`.
+constexpr algo::Zones ZonesOf(const Region& region) {
+  if (region.empty()) return {};
+  return algo::ZonesOf(region.width() + 2 * algo::kZoneBorderPx,
+                       region.height() + 2 * algo::kZoneBorderPx);
+}
+
+// Most corners of `rows` rows of zones.
+constexpr int64_t MaxCorners(const algo::Zones& zones, int rows) {
+  return static_cast<int64_t>(zones.MostCorners()) * zones.columns * rows;
+}
+
+// Most corners that the suppression of `options` leaves inside `region`, that of a level. Squares of `side` pixels
 // hold one corner at most: of the minimum distance, for a disc of those whose diagonal is shorter.
 constexpr int64_t MaxCorners(const PipelineOptions& options, const Region& region) {
+  if (HasZones(options)) {
+    const algo::Zones zones = ZonesOf(region);
+    return MaxCorners(zones, zones.rows);
+  }
   if (options.suppress.suppression != Suppression::kMinimumDistance) return MaxCorners(region);
   const int side = algo::DistanceRuleOf(options.suppress.minimum_distance_px,
                                         options.suppress.distance_shape == DistanceShape::kDisc,

@@ -24,6 +24,10 @@ struct CompiledPipeline {
   Reach reach;
   int descriptor_bytes = 0;  // per feature
 
+  // Most keypoints that ORB_SLAM3 keeps of level `l`, and of all levels.
+  int MostNodes(const Cuts& cuts, int l) const;
+  int64_t MostNodes(const Cuts& cuts) const;
+
   Cuts CutsFor(const FrameParameters& parameters) const {
     return Cuts::For(spec.pipeline, parameters);
   }
@@ -31,13 +35,15 @@ struct CompiledPipeline {
   const LevelGeometry& level(int l) const { return pyramid.levels[static_cast<size_t>(l)]; }
 };
 
-// INVALID_ARGUMENT for options or sides out of range, UNIMPLEMENTED for options that this version
+// INVALID_ARGUMENT for options or sides out of range, or a size of which ORB_SLAM3 has no answer;
+// UNIMPLEMENTED for options that this version
 // does not have.
 absl::StatusOr<CompiledPipeline> CompilePipeline(const PlanSpec& spec);
 
 // Checks a job against its plan and puts `features` into the state in which the first step finds
 // it: image size and descriptor size set, not truncated, no rows of given keypoints. Columns keep
-// their capacity. INVALID_ARGUMENT for parameters out of range; INTERNAL for a job without an input
+// their capacity. INVALID_ARGUMENT for parameters out of range, and for what ORB_SLAM3 refuses:
+// masks, given keypoints, more features than the capacity; INTERNAL for a job without an input
 // or with one of another size.
 absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, Features* features);
 

@@ -15,10 +15,15 @@ bool CutsAllLevels(const PipelineOptions& options) {
          options.select.selection == Selection::kCell;
 }
 
+bool MayExceedWanted(const PipelineOptions& options) {
+  return options.select.selection == Selection::kLevelQuota ||
+         options.select.selection == Selection::kOrbSlam3;
+}
+
 Cuts Cuts::For(const PipelineOptions& options, const FrameParameters& parameters) {
   Cuts cuts;
   cuts.all_levels = CutsAllLevels(options);
-  cuts.keeps_ties = options.select.selection == Selection::kLevelQuota;
+  cuts.keeps_ties = MayExceedWanted(options);
   cuts.wanted = parameters.max_features;
   cuts.capacity = options.select.capacity;
   const bool cuts_scores = CornerListOf(options) == CornerList::kScored;
@@ -45,6 +50,10 @@ Cuts Cuts::For(const PipelineOptions& options, const FrameParameters& parameters
       break;
     case Selection::kCell:
       cuts.by_response.fill(limit);
+      break;
+    case Selection::kOrbSlam3:
+      algo::LevelQuotas(cuts.wanted, options.pyramid.scale_factor, options.pyramid.levels,
+                        cuts.by_response.data());
       break;
     case Selection::kQuadtree:
       // The levels together may exceed a small `limit`; the answer is cut there.

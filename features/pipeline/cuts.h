@@ -22,12 +22,12 @@ struct Cuts {
   // corners whose score equals the last one's are kept, too. kNoCut where lists are keyed.
   std::array<int32_t, kMaxLevels> by_score{};
   // Keypoints of each level that are kept. LEVEL_QUOTA keeps the best by response, and ties with
-  // the last one, too; QUADTREE keeps exactly as many. With `all_levels` (BEST, CELL) the first
+  // the last one, too; ORB_SLAM3 a few more (algo::MostNodes()); QUADTREE keeps exactly as many. With `all_levels` (BEST, CELL) the first
   // entry counts for all levels together, and exactly as many are kept: BEST keeps the first ones
   // by response (down), level (up), y (up), x (up).
   std::array<int32_t, kMaxLevels> by_response{};
   bool all_levels = false;
-  bool keeps_ties = false;  // LEVEL_QUOTA
+  bool keeps_ties = false;  // MayExceedWanted()
   int32_t wanted = 0;       // max_features
   int32_t capacity = 0;     // of the answer
 
@@ -43,6 +43,9 @@ struct Cuts {
   // Cuts of a pipeline with valid options for a frame with valid parameters.
   static Cuts For(const PipelineOptions& options, const FrameParameters& parameters);
 };
+
+// True where an answer may have more features than are wanted: LEVEL_QUOTA and ORB_SLAM3.
+bool MayExceedWanted(const PipelineOptions& options);
 
 // True where the second cut compares the keypoints of all levels with each other: BEST and CELL.
 bool CutsAllLevels(const PipelineOptions& options);

@@ -27,6 +27,17 @@ constexpr bool ComparesFastScores(const PipelineOptions& options) {
          (options.suppress.compare == Compare::kFast || options.detect.score == Score::kFast);
 }
 
+// Levels are made as ORB-SLAM3 makes them (features/algo/linear_resize.h), and smoothed likewise
+// (features/algo/fixed_gaussian.h).
+constexpr bool ResizesLinearly(const PipelineOptions& options) {
+  return options.select.selection == Selection::kOrbSlam3;
+}
+
+// Corners are searched zone by zone (features/algo/zone.h).
+constexpr bool HasZones(const PipelineOptions& options) {
+  return options.select.selection == Selection::kOrbSlam3;
+}
+
 // The selection keeps the first keypoints in rank order. Others look at the responses of all
 // corners, and need memory to put them in orders of their own.
 constexpr bool SelectsByRankAlone(const PipelineOptions& options) {

@@ -47,6 +47,11 @@ struct LevelGeometry {
   int FromLevelZero(float coordinate) const { return RoundToInt(coordinate * inverse_scale); }
 };
 
+// Scale of a level: pixels of the level to pixels of level 0.
+float ScaleOfLevel(const PipelineOptions& options, int level);
+// Features::size of the keypoints of a level, level-0 pixels.
+float KeypointSizeOf(const PipelineOptions& options, int level);
+
 struct PyramidGeometry {
   // Levels that exist: neither side rounds to 0. Never empty.
   std::vector<LevelGeometry> levels;

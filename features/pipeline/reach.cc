@@ -70,6 +70,10 @@ Reach Reach::Of(const PipelineOptions& options) {
       need(reach.describe_px);
       break;
   }
+  // Samples of ORB-SLAM3 stay inside the level; its filter mirrors pixels at the edges.
+  if (options.select.selection == Selection::kOrbSlam3) {
+    reach.smallest_border_px = kOrbSlam3BorderPx;
+  }
   return reach;
 }
 

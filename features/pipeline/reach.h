@@ -26,6 +26,7 @@ inline constexpr int kRBriefReachPx = kRBriefSampleReachPx + algo::kGaussianRadi
 // Keypoints of a detection that are described keep one pixel more to the border than that. The
 // wire contract names it as the smallest border.
 inline constexpr int kRBriefBorderPx = kRBriefReachPx + 1;
+static_assert(kOrbSlam3BorderPx == kRBriefSampleReachPx + 1);
 
 // Smallest border of rBRIEF-32: the side of its patch, as the wire contract names it. Its stages
 // read 5 pixels.

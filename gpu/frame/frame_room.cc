@@ -10,6 +10,7 @@
 #include "features/pipeline/capacity.h"
 #include "features/pipeline/detection.h"
 #include "gpu/memory/arena_layout.h"
+#include "gpu/steps/select/node_list.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -39,6 +40,7 @@ int RowsFor(const CompiledPipeline& pipeline, int max_features) {
 // in the order of their paths there, and their rank keys; CELL has candidates by cell, and their
 // places in the order of the frame and in their cells.
 size_t SparePerSurvivor(const PipelineOptions& options) {
+  if (options.select.selection == Selection::kOrbSlam3) return kNodeListSpare;
   return SelectsByRankAlone(options) ? 0 : 2;
 }
 
@@ -69,8 +71,9 @@ FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
     const int64_t by_response = cuts.by_response[cuts.all_levels ? 0 : i];
     const int survivors =
         Aligned(SurvivorRoom(options, cuts, i, MaxCorners(options, pipeline.level(l).region)));
-    const int64_t most_ranked =
-        cuts.keeps_ties ? kRankedPerWanted * by_response + kRankedTies : by_response;
+    const int64_t most_ranked = HasZones(options) ? pipeline.MostNodes(cuts, l)
+                                : cuts.keeps_ties ? kRankedPerWanted * by_response + kRankedTies
+                                                  : by_response;
     const int ranked = Aligned(std::min<int64_t>(survivors, most_ranked));
     room.survivors[i] = {static_cast<int32_t>(room.survivor_entries), survivors};
     room.ranked[i] = {static_cast<int32_t>(room.ranked_entries), ranked};
@@ -78,8 +81,11 @@ FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
     room.ranked_entries += static_cast<size_t>(ranked);
   }
   room.spare_entries = SparePerSurvivor(options) * room.survivor_entries;
-  room.rows = RowsFor(pipeline, parameters.max_features);
-  room.state_rows = std::min(FeatureClassOf(parameters.max_features), room.rows);
+  const int most = HasZones(options) ? static_cast<int>(std::min<int64_t>(
+                                           pipeline.MostNodes(cuts), kLargestFeatureClass))
+                                     : parameters.max_features;
+  room.rows = RowsFor(pipeline, most);
+  room.state_rows = std::min(FeatureClassOf(most), room.rows);
   return room;
 }
 

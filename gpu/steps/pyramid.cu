@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // In: one level of each frame, [frame] height x pitch bytes. Out: one or more other levels.
-// Exact-linear resampling in fixed point (features/algo/pyramid.h; OpenCV's INTER_LINEAR_EXACT).
+// Exact-linear resampling in fixed point (features/algo/pyramid.h; OpenCV's INTER_LINEAR_EXACT), or
+// linear resampling (features/algo/linear_resize.h).
 //
 // A thread makes 4 x 2 neighbouring pixels: the taps of its columns are read once, and the four
 // bytes of a row leave in one store. A row's samples are read as three words up to scales of two,
@@ -12,7 +13,9 @@
 
 #include <algorithm>
 
+#include "features/algo/linear_resize.h"
 #include "features/algo/pyramid.h"
+#include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/overlap.cuh"
 
@@ -37,19 +40,38 @@ __device__ __forceinline__ void LoadTaps(const ResizeEntry* __restrict__ from,
   for (int i = 0; i < kCount; ++i) to[i] = group.entry[i];
 }
 
-// algo::ResizeRow for a thread's columns, whatever the scale.
+// Weights of both samples: of the first in the lower half.
+template <bool kLinear>
+__device__ __forceinline__ uint32_t WeightsOf(const ResizeEntry& entry) {
+  const uint32_t second = entry.weight;
+  const uint32_t first =
+      kLinear ? algo::kLinearWeight - 1u + entry.excess - second : 256u - second;
+  return first | second << 16;
+}
+
+// A row's result from the sum of its two products.
+template <bool kLinear>
+__device__ __forceinline__ uint32_t RowOf(uint32_t sum) {
+  return kLinear ? sum >> 4 : sum;
+}
+
+// Row sums for a thread's columns, whatever the scale.
+template <bool kLinear>
 __device__ __forceinline__ void FarSums(const ResizeEntry (&column)[kColumnsPerThread],
                                         const uint8_t* __restrict__ row,
                                         uint32_t (&sum)[kColumnsPerThread]) {
 #pragma unroll
   for (int i = 0; i < kColumnsPerThread; ++i) {
     const int left = column[i].first;
-    sum[i] = algo::ResizeRow(row[left], row[left + column[i].next], column[i].weight);
+    const uint32_t weights = WeightsOf<kLinear>(column[i]);
+    sum[i] = RowOf<kLinear>(row[left] * (weights & 0xffffu) +
+                            row[left + column[i].next] * (weights >> 16));
   }
 }
 
 // Row sums where all samples lie in eight bytes, as they do at scales up to two. The samples are
 // read as three aligned words; one permutation picks them and one dot product sums them.
+template <bool kLinear>
 class ColumnTaps {
  public:
   __device__ __forceinline__ explicit ColumnTaps(const ResizeEntry (&column)[kColumnsPerThread])
@@ -62,7 +84,7 @@ class ColumnTaps {
       const int right = left + column[i].next;
       near_ = near_ && right < kWindow;
       samples_[i] = static_cast<uint32_t>(left | right << 4);
-      weights_[i] = (256u - column[i].weight) | static_cast<uint32_t>(column[i].weight) << 16;
+      weights_[i] = WeightsOf<kLinear>(column[i]);
     }
   }
 
@@ -77,7 +99,7 @@ class ColumnTaps {
     const uint32_t high = __funnelshift_r(word[1], word[2], shift_);
 #pragma unroll
     for (int i = 0; i < kColumnsPerThread; ++i) {
-      sum[i] = __dp2a_lo(weights_[i], __byte_perm(low, high, samples_[i]), 0u);
+      sum[i] = RowOf<kLinear>(__dp2a_lo(weights_[i], __byte_perm(low, high, samples_[i]), 0u));
     }
   }
 
@@ -89,7 +111,7 @@ class ColumnTaps {
   uint32_t weights_[kColumnsPerThread];  // theirs, 16 bits each
 };
 
-template <bool kMasks>
+template <bool kMasks, bool kLinear>
 __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
     const __grid_constant__ ResizeParams params) {
   BeginNextKernel();
@@ -116,7 +138,7 @@ __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
   uint8_t* const destination = pyramid + level.offset;
   const int source_pitch = params.source_pitch_bytes;
 
-  const ColumnTaps taps(column);
+  const ColumnTaps<kLinear> taps(column);
 #pragma unroll
   for (int row = 0; row < kRowsPerThread; ++row) {
     const int y = y0 + row;
@@ -130,13 +152,16 @@ __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
       taps.NearSums(top, above);
       taps.NearSums(bottom, below);
     } else {
-      FarSums(column, top, above);
-      FarSums(column, bottom, below);
+      FarSums<kLinear>(column, top, above);
+      FarSums<kLinear>(column, bottom, below);
     }
     uint32_t packed = 0;
 #pragma unroll
     for (int i = 0; i < kColumnsPerThread; ++i) {
-      uint8_t pixel = algo::ResizeColumn(above[i], below[i], tap.weight);
+      const uint32_t weights = WeightsOf<kLinear>(tap);
+      uint8_t pixel =
+          kLinear ? algo::LinearColumn(above[i], below[i], weights & 0xffffu, weights >> 16)
+                  : algo::ResizeColumn(above[i], below[i], tap.weight);
       if constexpr (kMasks) pixel = algo::LevelMask(pixel);
       packed |= static_cast<uint32_t>(pixel) << (8 * i);
     }
@@ -145,14 +170,16 @@ __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
   }
 }
 
-void AppendTaps(const std::vector<algo::ResizeTap>& taps, int source_side,
+void AppendTaps(const std::vector<algo::ResizeTap>& taps, int source_side, bool linear,
                 std::vector<ResizeEntry>* table) {
   const int count = static_cast<int>(taps.size());
   for (int i = 0; i < RoundUp(count, kResizeEntryGroup); ++i) {
     const algo::ResizeTap& tap = taps[static_cast<size_t>(std::min(i, count - 1))];
     ResizeEntry entry;
     entry.first = static_cast<uint16_t>(tap.first);
-    entry.weight = static_cast<uint16_t>(tap.weight);
+    entry.weight = static_cast<uint16_t>(tap.weight) & 0xfff;
+    const int excess = tap.first_weight + tap.weight - algo::kLinearWeight + 1;  // 0, 1 or 2
+    entry.excess = static_cast<uint16_t>(linear ? excess : 0) & 7;
     entry.next = tap.first + 1 < source_side ? 1 : 0;
     table->push_back(entry);
   }
@@ -167,22 +194,25 @@ absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream) {
   const dim3 grid(DivUp(largest.width_px, kBlockWidth * kColumnsPerThread),
                   DivUp(largest.height_px, kBlockHeight * kRowsPerThread),
                   params.frames.count * params.levels);
-  return LaunchKernel(params.masks ? ResizeKernel<true> : ResizeKernel<false>, "ResizeKernel", grid,
-                      block, params.overlaps, params, stream);
+  const auto kernel = params.masks    ? ResizeKernel<true, false>
+                      : params.linear ? ResizeKernel<false, true>
+                                      : ResizeKernel<false, false>;
+  return LaunchKernel(kernel, "ResizeKernel", grid, block, params.overlaps, params, stream);
 }
 
 PyramidStep::PyramidStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
     : images_(images),
       from_level_zero_(pipeline.spec.pipeline.pyramid.source == PyramidSource::kLevelZero),
+      linear_(ResizesLinearly(pipeline.spec.pipeline)),
       existing_levels_(pipeline.level_count()),
       detecting_levels_(pipeline.pyramid.detecting_levels) {
   for (int l = 1; l < existing_levels_; ++l) {
     const LevelGeometry& level = pipeline.level(l);
     const LevelGeometry& source = pipeline.level(level.source_level);
     to_[l].x_taps = static_cast<int32_t>(table_.size());
-    AppendTaps(level.x_taps, source.width_px, &table_);
+    AppendTaps(level.x_taps, source.width_px, linear_, &table_);
     to_[l].y_taps = static_cast<int32_t>(table_.size());
-    AppendTaps(level.y_taps, source.height_px, &table_);
+    AppendTaps(level.y_taps, source.height_px, linear_, &table_);
   }
 }
 
@@ -217,6 +247,7 @@ ResizeParams PyramidStep::ParamsFor(const StepContext& context, int first_level,
   params.source_pitch_bytes = source.pitch_bytes;
   params.from_level_zero = source_level == 0;
   params.masks = masks;
+  params.linear = linear_;
   params.taps = reinterpret_cast<const ResizeEntry*>(device_tables_[context.device_index].data());
   params.levels = last_level - first_level + 1;
   for (int l = first_level; l <= last_level; ++l) {

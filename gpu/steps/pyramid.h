@@ -22,7 +22,8 @@ namespace orbserve::gpu {
 // One entry of the resize table: algo::ResizeTap, and the right-hand sample clamped to the row.
 struct ResizeEntry {
   uint16_t first;
-  uint16_t weight : 15;  // of the second sample, of 256
+  uint16_t weight : 12;  // of the second sample, of 256, or of algo::kLinearWeight
+  uint16_t excess : 3;   // linear: by how much the sum of both weights exceeds kLinearWeight - 1
   uint16_t next : 1;     // first + next is the second sample: 1, or 0 at the end of the row
 };
 static_assert(sizeof(ResizeEntry) == 4);
@@ -50,13 +51,15 @@ struct ResizeParams {
   int32_t source_pitch_bytes;
   bool from_level_zero;
   bool masks;
+  bool linear;  // features/algo/linear_resize.h
   const ResizeEntry* taps;
   int32_t levels;  // at least 1; the first is the largest
   ResizeLevel to[kMaxLevels - 1];
   bool overlaps = false;  // it may begin while the kernel before it ends
 };
 
-// Makes levels of every frame from one other level (algo::ResizeRow, ResizeColumn).
+// Makes levels of every frame from one other level (algo::ResizeRow, ResizeColumn, or LinearRow,
+// LinearColumn).
 absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream);
 
 class PyramidStep final : public Step {
@@ -77,6 +80,7 @@ class PyramidStep final : public Step {
  private:
   const LevelImageBuffers images_;
   const bool from_level_zero_;
+  const bool linear_;
   const int existing_levels_;
   const int detecting_levels_;
   ResizeLevel to_[kMaxLevels] = {};

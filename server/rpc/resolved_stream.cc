@@ -79,7 +79,7 @@ absl::StatusOr<ResolvedStream> StreamFromProto(const v1::StreamOpen& open,
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(name));
   }
   ORBSERVE_RETURN_IF_ERROR(CheckKeyframeRule(open));
-  if (open.track()) ORBSERVE_RETURN_IF_ERROR(CheckTrackPyramid(pipeline.options.pyramid));
+  if (open.track()) ORBSERVE_RETURN_IF_ERROR(CheckTrackPyramid(pipeline.options));
 
   StreamOptions& options = stream.options;
   options.client = client;

@@ -114,6 +114,27 @@ TEST(PipelineOptionsTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
           {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA; allowed: "
            "select.selection BEST, CELL or QUADTREE",
            [](O& o) { o.suppress.suppression = Suppression::kCell; }},
+          {"select.selection is ORB_SLAM3 and detect.score is HARRIS; allowed: detect.score FAST, "
+           "or another selection",
+           [](O& o) {
+             o.select.selection = Selection::kOrbSlam3;
+             o.select.border_px = kOrbSlam3BorderPx;
+           }},
+          {"select.selection is ORB_SLAM3 and describe.descriptor_type is NONE",
+           [](O& o) {
+             o = (*FindPreset("orb-slam3"))->pipeline;
+             o.describe.descriptor = Descriptor::kNone;
+           }},
+          {"select.selection is ORB_SLAM3 and suppress.window_px is 5",
+           [](O& o) {
+             o = (*FindPreset("orb-slam3"))->pipeline;
+             o.suppress.window_px = 5;
+           }},
+          {"select.border_px must be in [19, 19]; got 22",
+           [](O& o) {
+             o = (*FindPreset("orb-slam3"))->pipeline;
+             o.select.border_px = 22;
+           }},
           {"suppress.cornerness_compression is on and suppress.distance_shape is DISC",
            [](O& o) {
              o.suppress.cornerness_compression = true;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tests/support/orb_slam3_oracle.h"
+
 namespace orbserve::testing {
 namespace {
 
@@ -86,6 +88,9 @@ float BaseSize(const OracleOptions& options) {
 
 OracleAnswer OracleExtract(const GreyPlane& image, const GreyPlane* mask,
                            const OracleOptions& options) {
+  if (options.selection == Selection::kOrbSlam3) {
+    return {.features = Slam3Extract(image, options).features};
+  }
   const std::vector<GreyPlane> levels = OraclePyramid(image, options, false);
   std::vector<GreyPlane> masks;
   if (mask != nullptr) masks = OraclePyramid(*mask, options, true);
@@ -173,7 +178,13 @@ Features FeaturesOf(const OracleAnswer& answer, const GreyPlane& image,
   features.image_width_px = image.width;
   features.image_height_px = image.height;
   for (const OracleFeature& feature : answer.features) {
-    const float scale = OracleScale(options.scale_factor, feature.level);
+    float scale = OracleScale(options.scale_factor, feature.level);
+    if (options.selection == Selection::kOrbSlam3) {
+      scale = 1.0f;
+      for (int l = 0; l < feature.level; ++l) {
+        scale = static_cast<float>(static_cast<double>(scale) * options.scale_factor);
+      }
+    }
     features.x.push_back(static_cast<float>(feature.x) * scale);
     features.y.push_back(static_cast<float>(feature.y) * scale);
     features.size.push_back(feature.size);

@@ -194,6 +194,8 @@ std::vector<OracleFeature> OracleSelect(const std::vector<OracleFeature>& candid
       KeepFirst(kept, limit);
       break;
     }
+    case Selection::kOrbSlam3:  // Slam3Extract()
+      break;
     case Selection::kQuadtree: {
       const std::vector<int> quotas = OracleQuotas(limit, options.scale_factor, options.levels);
       for (int l = 0; l < static_cast<int>(levels.size()); ++l) {

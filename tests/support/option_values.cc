@@ -84,6 +84,7 @@ std::vector<OptionValue> MakeTable() {
   // clang-format off
   const Change three_levels = {"pyramid { levels: 3 }", {{"--levels", "3"}}, [](O& o, P&) { o.pyramid.levels = 3; }};
   const Change best = {"select { selection: SELECTION_BEST }", {{"--select", "best"}}, [](O& o, P&) { o.select.selection = Selection::kBest; }};
+  const Change orb_slam3 = {"detect { score: SCORE_FAST } select { selection: SELECTION_ORB_SLAM3 border_px: 19 }", {{"--score", "fast"}, {"--select", "orb-slam3"}, {"--border", "19"}}, [](O& o, P&) { o.detect.score = Score::kFast; o.select.selection = Selection::kOrbSlam3; o.select.border_px = kOrbSlam3BorderPx; }};
   const Change few = {"select { max_features: 40 }", {{"--max-features", "40"}}, [](O&, P& p) { p.max_features = 40; }};
   const Change many = {"select { max_features: 5000 }", {{"--max-features", "5000"}}, [](O&, P& p) { p.max_features = 5000; }};
   const Change by_score = {"suppress { compare: COMPARE_SCORE }", {{"--compare", "score"}}, [](O& o, P&) { o.suppress.compare = Compare::kScore; }};
@@ -180,7 +181,8 @@ std::vector<OptionValue> MakeTable() {
       {"LEVEL_QUOTA", {"select { selection: SELECTION_LEVEL_QUOTA }", {{"--select", "level-quota"}}, [](O& o, P&) { o.select.selection = Selection::kLevelQuota; }}},
       {"BEST", best},
       {"CELL", select_cells},
-      {"QUADTREE", {"select { selection: SELECTION_QUADTREE }", {{"--select", "quadtree"}}, [](O& o, P&) { o.select.selection = Selection::kQuadtree; }}}});
+      {"QUADTREE", {"select { selection: SELECTION_QUADTREE }", {{"--select", "quadtree"}}, [](O& o, P&) { o.select.selection = Selection::kQuadtree; }}},
+      {"ORB_SLAM3", orb_slam3}});
   table.Add("max_features", {three_levels}, {
       {"1", {"select { max_features: 1 }", {{"--max-features", "1"}}, [](O&, P& p) { p.max_features = 1; }}},
       {"100", {"select { max_features: 100 }", {{"--max-features", "100"}}, [](O&, P& p) { p.max_features = 100; }}},
@@ -193,6 +195,15 @@ std::vector<OptionValue> MakeTable() {
       {"22", {"select { border_px: 22 }", {{"--border", "22"}}, [](O& o, P&) { o.select.border_px = 22; }}},
       {"60", {"select { border_px: 60 }", {{"--border", "60"}}, [](O& o, P&) { o.select.border_px = 60; }}},
       {"255", {"select { border_px: 255 }", {{"--border", "255"}}, [](O& o, P&) { o.select.border_px = 255; }}}});
+
+  table.Add("lapping_begin", {orb_slam3, {"select { lapping_end_px: 200 }", {{"--lapping-end", "200"}}, [](O&, P& p) { p.lapping_end_px = 200; }}}, {
+      {"0", {"select { lapping_begin_px: 0 }", {{"--lapping-begin", "0"}}, [](O&, P& p) { p.lapping_begin_px = 0; }}},
+      {"100", {"select { lapping_begin_px: 100 }", {{"--lapping-begin", "100"}}, [](O&, P& p) { p.lapping_begin_px = 100; }}},
+      {"1000000", {"select { lapping_begin_px: 1000000 }", {{"--lapping-begin", "1000000"}}, [](O&, P& p) { p.lapping_begin_px = 1'000'000; }}}});
+  table.Add("lapping_end", {orb_slam3}, {
+      {"0", {"select { lapping_end_px: 0 }", {{"--lapping-end", "0"}}, [](O&, P& p) { p.lapping_end_px = 0; }}},
+      {"100", {"select { lapping_end_px: 100 }", {{"--lapping-end", "100"}}, [](O&, P& p) { p.lapping_end_px = 100; }}},
+      {"1000000", {"select { lapping_end_px: 1000000 }", {{"--lapping-end", "1000000"}}, [](O&, P& p) { p.lapping_end_px = 1'000'000; }}}});
 
   table.Add("orientation", {three_levels, wide_border, bfrost}, {
       {"NONE", {"describe { orientation: ORIENTATION_NONE }", {{"--orientation", "none"}}, [](O& o, P&) { o.describe.orientation = Orientation::kNone; }}},

@@ -325,6 +325,8 @@ OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParame
   options.max_features = parameters.max_features;
   options.capacity = pipeline.select.capacity;
   options.border = pipeline.select.border_px;
+  options.lapping_begin = parameters.lapping_begin_px;
+  options.lapping_end = parameters.lapping_end_px;
   options.orientation = pipeline.describe.orientation;
   options.descriptor = pipeline.describe.descriptor;
   return options;

@@ -8,9 +8,11 @@
 #include <cstring>
 
 #include "cpu/kernels/blur_runs.h"
+#include "features/algo/fixed_gaussian.h"
 #include "features/algo/gaussian.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -22,7 +24,8 @@ class Gaussian final : public Step {
   explicit Gaussian(const StepSetup& setup)
       : pipeline_(setup.pipeline),
         sample_reach_px_(pipeline_.reach.describe_px - algo::kGaussianRadiusPx),
-        smooth_(GaussianKernelFor(setup.target)) {}
+        smooth_(ResizesLinearly(pipeline_.spec.pipeline) ? FixedGaussianKernelFor(setup.target)
+                                                         : GaussianKernelFor(setup.target)) {}
 
   absl::string_view name() const override { return "gaussian"; }
   StageSet stages() const override { return Stage::kDescribe; }
@@ -139,6 +142,36 @@ void ReferenceGaussian(const ImageView& src, const MutableImageView& dst, const 
       float column[kTaps];
       for (int i = 0; i < kTaps; ++i) column[i] = in[i * static_cast<ptrdiff_t>(width) + x];
       out[region.x_begin + x] = algo::GaussianColumn(column);
+    }
+  }
+}
+
+void ReferenceFixedGaussian(const ImageView& src, const MutableImageView& dst, const Region& region,
+                            float* scratch) {
+  constexpr int kRadius = algo::kGaussianRadiusPx;
+  constexpr int kTaps = 2 * kRadius + 1;
+  const int width = region.width();
+  // Sums of a row are exact in single precision.
+  for (int y = region.y_begin - kRadius; y < region.y_end + kRadius; ++y) {
+    const uint8_t* const in = src.Row(algo::Reflect101(y, src.height_px));
+    float* const out = scratch + static_cast<ptrdiff_t>(y - (region.y_begin - kRadius)) * width;
+    for (int x = region.x_begin; x < region.x_end; ++x) {
+      int pixel[kTaps];
+      for (int i = 0; i < kTaps; ++i) {
+        pixel[i] = in[algo::Reflect101(x + i - kRadius, src.width_px)];
+      }
+      out[x - region.x_begin] = static_cast<float>(algo::FixedGaussianSum(pixel));
+    }
+  }
+  for (int y = region.y_begin; y < region.y_end; ++y) {
+    const float* const in = scratch + static_cast<ptrdiff_t>(y - region.y_begin) * width;
+    uint8_t* const out = dst.Row(y);
+    for (int x = 0; x < width; ++x) {
+      int column[kTaps];
+      for (int i = 0; i < kTaps; ++i) {
+        column[i] = static_cast<int>(in[i * static_cast<ptrdiff_t>(width) + x]);
+      }
+      out[region.x_begin + x] = algo::FixedGaussianGrey(algo::FixedGaussianSum(column));
     }
   }
 }

@@ -25,6 +25,10 @@ using GaussianKernel = void (*)(const ImageView& src, const MutableImageView& ds
 void ReferenceGaussian(const ImageView& src, const MutableImageView& dst, const Region& region,
                        float* scratch);
 GaussianKernel GaussianKernelFor(const KernelTarget& target);
+// The same for features/algo/fixed_gaussian.h.
+void ReferenceFixedGaussian(const ImageView& src, const MutableImageView& dst, const Region& region,
+                            float* scratch);
+GaussianKernel FixedGaussianKernelFor(const KernelTarget& target);
 // Row-filtered rows of the region and three on each side.
 constexpr int64_t GaussianScratchFloats(const Region& region) {
   return (static_cast<int64_t>(region.width()) + 64) * (region.height() + 6);

@@ -49,8 +49,9 @@ class RBrief256 final : public Step {
 
  private:
   static bool KeepsBorder(const LevelGeometry& level, const LevelPoint& point) {
-    return point.x >= kRBriefBorderPx && point.x < level.width_px - kRBriefBorderPx &&
-           point.y >= kRBriefBorderPx && point.y < level.height_px - kRBriefBorderPx;
+    constexpr int kReach = kRBriefSampleReachPx;
+    return point.x >= kReach && point.x < level.width_px - kReach && point.y >= kReach &&
+           point.y < level.height_px - kReach;
   }
 
   // A given point of a high level can lie so near its border that samples fall outside. OpenCV

@@ -17,7 +17,7 @@
 namespace orbserve::cpu {
 
 // rBRIEF-256 of each point at its angle (features/algo/rbrief.h): 32 bytes per point. Points keep
-// kRBriefBorderPx to the border.
+// kRBriefSampleReachPx to the border.
 using RBrief256Kernel = void (*)(const ImageView& smoothed, const LevelPoint* points, int count,
                                  uint8_t* descriptors);
 void ReferenceRBrief256(const ImageView& smoothed, const LevelPoint* points, int count,

@@ -4,7 +4,8 @@
 // In: ranked keypoints of each (frame, level), or keypoints given by the caller. Out: per frame
 // [total] records and [total][32] descriptors, in order, and a report, all in pinned host memory.
 // Intensity centroid: features/algo/orientation.h. Smoothing: features/algo/gaussian.h, every
-// operation in its order. rBRIEF-256: features/algo/rbrief.h.
+// operation in its order, or features/algo/fixed_gaussian.h, in single precision, which is exact
+// there. rBRIEF-256: features/algo/rbrief.h.
 //
 // One warp per keypoint. The 43 x 43 pixels round it come to shared memory as aligned words; rows
 // are filtered to single precision, then columns to grey levels, 37 x 37 of them; then each lane
@@ -19,6 +20,7 @@
 
 #include "gpu/steps/describe/rbrief256.h"
 
+#include "features/algo/fixed_gaussian.h"
 #include "features/algo/gaussian.h"
 #include "features/algo/orientation.h"
 #include "features/algo/pyramid.h"
@@ -139,6 +141,7 @@ __device__ __forceinline__ float GreyOf(uint32_t word, int byte) {
 
 // patch -> filtered: kPatchSide rows of kSide values. Values beyond them are unspecified and never
 // used.
+template <bool kFixedPoint>
 __device__ void FilterRows(const uint32_t* __restrict__ patch, float* __restrict__ filtered) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   for (int unit = lane; unit < kPatchSide * kRowRunsPerRow; unit += kWarpLanes) {
@@ -158,13 +161,14 @@ __device__ void FilterRows(const uint32_t* __restrict__ patch, float* __restrict
       float window[kTaps];
 #pragma unroll
       for (int tap = 0; tap < kTaps; ++tap) window[tap] = pixel[i + tap];
-      out[i] = algo::GaussianRow(window);
+      out[i] = kFixedPoint ? algo::FixedGaussianSum(window) : algo::GaussianRow(window);
     }
   }
 }
 
 // filtered -> smooth: kSide rows of kSide grey levels. Rows beyond them are unspecified and never
 // read.
+template <bool kFixedPoint>
 __device__ void FilterColumns(const float* __restrict__ filtered, uint8_t* __restrict__ smooth) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   for (int unit = lane; unit < kSide * kColumnRuns; unit += kWarpLanes) {
@@ -180,7 +184,10 @@ __device__ void FilterColumns(const float* __restrict__ filtered, uint8_t* __res
       float window[kTaps];
 #pragma unroll
       for (int tap = 0; tap < kTaps; ++tap) window[tap] = value[i + tap];
-      out[i * kSmoothPitch] = algo::GaussianColumn(window);
+      out[i * kSmoothPitch] =
+          kFixedPoint
+              ? algo::FixedGaussianGrey(static_cast<int>(algo::FixedGaussianSum(window)))
+              : algo::GaussianColumn(window);
     }
   }
 }
@@ -230,6 +237,13 @@ __device__ uint32_t DescriptorByte(const uint8_t* __restrict__ smooth, float ang
   return bits;
 }
 
+// True if LoadPatch() reads the level alone: it loads whole words, and one pixel more.
+__device__ __forceinline__ bool PatchFits(const LevelImage& level, int x, int y) {
+  return x >= kRBriefBorderPx && x < level.width_px - kRBriefBorderPx && y >= kRBriefBorderPx &&
+         y < level.height_px - kRBriefBorderPx;
+}
+
+template <bool kFixedPoint>
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
     const __grid_constant__ DescribeParams params) {
   __shared__ WarpMemory memory[kWarpsPerBlock];
@@ -253,7 +267,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
     const LevelImage& level = params.images.level[point.level];
     const uint8_t* image = params.images.Image(frame, frame_index, point.level);
 
-    if (given) {
+    if (given || (kFixedPoint && !PatchFits(level, point.x, point.y))) {
       LoadPatchMirrored(image, level, point.x, point.y, mine.patch);
     } else {
       LoadPatch(image, level.pitch_bytes, point.x, point.y, mine.patch);
@@ -266,9 +280,9 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
           ArcMiddleAngle(image, level.pitch_bytes, point.x, point.y, params.arc_length);
     }
     if (lane == 0) WriteRecord(frame, i, point);
-    FilterRows(mine.patch, mine.filtered);
+    FilterRows<kFixedPoint>(mine.patch, mine.filtered);
     __syncwarp();  // filtered rows are complete
-    FilterColumns(mine.filtered, mine.smooth);
+    FilterColumns<kFixedPoint>(mine.filtered, mine.smooth);
     __syncwarp();  // the smoothed patch is complete
     if (given) {
       KeepOutside(mine.patch, level, point.x, point.y, mine.smooth);
@@ -289,8 +303,9 @@ absl::Status LaunchDescribe(const DescribeParams& params, cudaStream_t stream) {
   // Frames of a large batch get at least half a block per multiprocessor.
   const int blocks = Max(4 * params.multiprocessors / frames, DivUp(params.multiprocessors, 2));
   const dim3 grid(blocks, frames);
-  return LaunchKernel(DescribeKernel, "DescribeKernel", grid, kWarpsPerBlock * kWarpLanes,
-                      params.overlaps, params, stream);
+  return LaunchKernel(params.is_fixed_point ? DescribeKernel<true> : DescribeKernel<false>,
+                      "DescribeKernel", grid, kWarpsPerBlock * kWarpLanes, params.overlaps, params,
+                      stream);
 }
 
 StageSet RBrief256Step::stages() const {
@@ -306,6 +321,7 @@ DescribeParams RBrief256Step::ParamsFor(const StepContext& context) const {
           context.tables->multiprocessors,
           orientation_,
           arc_length_,
+          is_fixed_point_,
           context.follows};
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "features/algo/rbrief_pattern.h"
 #include "features/pipeline/compiled.h"
+#include "features/pipeline/detection.h"
 #include "gpu/steps/level_images.h"
 #include "gpu/steps/step.h"
 
@@ -25,7 +26,10 @@ struct DescribeParams {
   int32_t multiprocessors;
   Orientation orientation;  // of detected features
   int32_t arc_length;       // of FAST, 9..12; kArcMiddle only
-  bool overlaps = false;    // it may begin while the kernel before it ends
+  // Levels are smoothed by features/algo/fixed_gaussian.h, and keypoints may be so near to the border
+  // that the filter reads mirrored pixels.
+  bool is_fixed_point;
+  bool overlaps = false;  // it may begin while the kernel before it ends
 };
 
 // Angle, smoothing and descriptor of every ranked or given keypoint: records, descriptors and the
@@ -38,7 +42,8 @@ class RBrief256Step final : public Step {
       : images_(images),
         levels_(pipeline.pyramid.detecting_levels),
         orientation_(pipeline.spec.pipeline.describe.orientation),
-        arc_length_(pipeline.spec.pipeline.detect.fast_arc_length) {}
+        arc_length_(pipeline.spec.pipeline.detect.fast_arc_length),
+        is_fixed_point_(ResizesLinearly(pipeline.spec.pipeline)) {}
 
   absl::string_view name() const override { return "rbrief256"; }
   StageSet stages() const override;
@@ -51,6 +56,7 @@ class RBrief256Step final : public Step {
   const int levels_;
   const Orientation orientation_;
   const int arc_length_;
+  const bool is_fixed_point_;
 };
 
 }  // namespace orbserve::gpu

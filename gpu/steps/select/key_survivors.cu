@@ -600,6 +600,7 @@ KeyCut CutOf(const CompiledPipeline& pipeline) {
       return KeyCut::kFrame;
     case Selection::kCell:
     case Selection::kQuadtree:
+    case Selection::kOrbSlam3:
       break;
   }
   return KeyCut::kNone;

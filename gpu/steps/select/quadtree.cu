@@ -58,7 +58,7 @@ struct TreeLists {
   int divided;
 
   __device__ TreeLists(const QuadtreeParams& params, const FrameParams& frame,
-                       const FrameCounters& counters) {
+                       const FrameCounters& counters, bool divides_all = false) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
     const bool has_level = lane < params.keys.levels;
     count = has_level ? counters.corners[lane] : 0;
@@ -67,11 +67,12 @@ struct TreeLists {
     const int room = has_level ? frame.survivor_room[lane].count : 0;
     entries = __shfl_sync(kFullWarp, begin + room, params.keys.levels - 1);
     overflowed = __ballot_sync(kFullWarp, count > room) != 0;
-    divided = wanted > 0 && count > wanted ? count : 0;
+    divided = divides_all || (wanted > 0 && count > wanted) ? count : 0;
   }
 };
 
 // Candidates of each run of the lists, sorted, to the lists of survivors.
+template <bool kNodeList>
 __global__ __launch_bounds__(kSortThreads) void QuadtreePathsKernel(
     const __grid_constant__ QuadtreeParams params) {
   __shared__ uint64_t run[kRunKeys];
@@ -79,7 +80,7 @@ __global__ __launch_bounds__(kSortThreads) void QuadtreePathsKernel(
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
   FrameCounters& counters = params.frames.counters[frame_index];
-  const TreeLists lists(params, frame, counters);
+  const TreeLists lists(params, frame, counters, kNodeList);
   if (blockIdx.x == 0 && static_cast<int>(threadIdx.x) < params.keys.levels) {
     counters.survivors[threadIdx.x] = lists.count;  // all are candidates
   }
@@ -98,9 +99,11 @@ __global__ __launch_bounds__(kSortThreads) void QuadtreePathsKernel(
     SortRun(
         Min(count - begin, kRunKeys),
         [&](int k) {
-          const uint64_t path = algo::QuadtreePath(algo::RankKeyX(keys[k]) - border_px,
-                                                   algo::RankKeyY(keys[k]) - border_px,
-                                                   level.width_px, level.height_px);
+          const int x = algo::RankKeyX(keys[k]) - border_px;
+          const int y = algo::RankKeyY(keys[k]) - border_px;
+          const uint64_t path = kNodeList
+                                    ? algo::NodePath(x, y, level.roots)
+                                    : algo::QuadtreePath(x, y, level.width_px, level.height_px);
           return path << level.path_shift | static_cast<uint64_t>(begin + k);
         },
         run, candidates + __shfl_sync(kFullWarp, lists.begin, l) + begin);
@@ -109,13 +112,14 @@ __global__ __launch_bounds__(kSortThreads) void QuadtreePathsKernel(
 
 // Candidates of each list in order to the first half of the spare memory, and their rank keys to
 // the second half.
+template <bool kNodeList>
 __global__ __launch_bounds__(kMergeThreads) void QuadtreeOrderKernel(
     const __grid_constant__ QuadtreeParams params) {
   __shared__ int parts[kMergeWarps][kWarpLanes];
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
-  const TreeLists lists(params, frame, params.frames.counters[frame_index]);
+  const TreeLists lists(params, frame, params.frames.counters[frame_index], kNodeList);
   if (lists.overflowed) return;
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
@@ -419,15 +423,27 @@ __global__ __launch_bounds__(kScanThreads) void QuadtreeChoiceKernel(
 
 }  // namespace
 
-absl::Status LaunchQuadtree(const QuadtreeParams& params, cudaStream_t stream) {
+absl::Status LaunchPathOrder(const QuadtreeParams& params, bool of_node_list, cudaStream_t stream) {
   const int frames = params.frames.count;
   if (frames == 0) return absl::OkStatus();
   const dim3 run_grid(Max(params.multiprocessors / frames, 8), frames);
-  QuadtreePathsKernel<<<run_grid, kSortThreads, 0, stream>>>(params);
-  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("QuadtreePathsKernel"));
   const dim3 merge_grid(Max(8 * params.multiprocessors / frames, params.multiprocessors), frames);
-  QuadtreeOrderKernel<<<merge_grid, kMergeThreads, 0, stream>>>(params);
-  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("QuadtreeOrderKernel"));
+  if (of_node_list) {
+    QuadtreePathsKernel<true><<<run_grid, kSortThreads, 0, stream>>>(params);
+    ORBSERVE_RETURN_IF_ERROR(CheckLaunch("QuadtreePathsKernel"));
+    QuadtreeOrderKernel<true><<<merge_grid, kMergeThreads, 0, stream>>>(params);
+  } else {
+    QuadtreePathsKernel<false><<<run_grid, kSortThreads, 0, stream>>>(params);
+    ORBSERVE_RETURN_IF_ERROR(CheckLaunch("QuadtreePathsKernel"));
+    QuadtreeOrderKernel<false><<<merge_grid, kMergeThreads, 0, stream>>>(params);
+  }
+  return CheckLaunch("QuadtreeOrderKernel");
+}
+
+absl::Status LaunchQuadtree(const QuadtreeParams& params, cudaStream_t stream) {
+  const int frames = params.frames.count;
+  if (frames == 0) return absl::OkStatus();
+  ORBSERVE_RETURN_IF_ERROR(LaunchPathOrder(params, /*of_node_list=*/false, stream));
   QuadtreeChoiceKernel<<<dim3(params.keys.levels, frames), kScanThreads, 0, stream>>>(params);
   return CheckLaunch("QuadtreeChoiceKernel");
 }
@@ -442,7 +458,7 @@ QuadtreeStep::QuadtreeStep(const CompiledPipeline& pipeline, const KeyListBuffer
     // remain, 34 for one root, 18 where a level of one row has 32,767 of them.
     const int root_bits =
         static_cast<int>(std::bit_width(static_cast<uint32_t>(roots.columns * roots.rows - 1)));
-    level_[l] = {region.width(), region.height(), 64 - 2 * algo::kQuadtreeDepth - root_bits};
+    level_[l] = {region.width(), region.height(), 64 - 2 * algo::kQuadtreeDepth - root_bits, {}};
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "features/algo/node_list.h"
 #include "features/pipeline/compiled.h"
 #include "gpu/steps/detect/corner_lists.h"
 #include "gpu/steps/step.h"
@@ -25,6 +26,7 @@ struct QuadtreeLevel {
   // A candidate is its path, shifted up by so many bits, and its place in the list. A list has
   // fewer than 2^path_shift entries.
   int32_t path_shift;
+  algo::NodeRoots roots;  // of a node list, which has paths of its own
 };
 
 struct QuadtreeParams {
@@ -34,6 +36,12 @@ struct QuadtreeParams {
   int32_t border_px;
   int32_t multiprocessors;
 };
+
+// Sorts the candidates of each list by path, to the first half of FrameParams::spare, and takes
+// their rank keys along to the second half. `of_node_list`: all lists, by algo::NodePath(); else
+// those of which not all keys are kept, by algo::QuadtreePath(). Frames with a list that finds no
+// room are left alone.
+absl::Status LaunchPathOrder(const QuadtreeParams& params, bool of_node_list, cudaStream_t stream);
 
 // Chooses of each list as many keys as FrameParams::second_cut wants, or up to two more where the
 // last node that was split has several children: they come to FrameParams::survivors, in any order,

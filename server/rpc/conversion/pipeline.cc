@@ -77,6 +77,8 @@ void VisitOptions(Pipeline& pipeline, const Visit& visit) {
   visit("select.selection", select.selection);
   visit("select.max_features", pipeline.frame.max_features, kFeatureRange);
   visit("select.capacity", select.capacity, kFeatureRange);
+  visit("select.lapping_begin_px", pipeline.frame.lapping_begin_px, kLappingRange);
+  visit("select.lapping_end_px", pipeline.frame.lapping_end_px, kLappingRange);
   visit("describe.orientation", describe.orientation);
   visit("describe.descriptor_type", describe.descriptor);
   // Behind the others: its range depends on them.
@@ -263,6 +265,11 @@ absl::Status ReadFrameParameters(const v1::FrameParameters& proto, const Pipelin
                                         proto.fast_threshold_low(), kFastThresholdLowRange,
                                         out.fast_threshold_low_grey));
   ORBSERVE_RETURN_IF_ERROR(CheckLowThreshold(out, options));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("lapping_begin_px", proto.has_lapping_begin_px(),
+                                        proto.lapping_begin_px(), kLappingRange,
+                                        out.lapping_begin_px));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("lapping_end_px", proto.has_lapping_end_px(),
+                                        proto.lapping_end_px(), kLappingRange, out.lapping_end_px));
   return out.Validate();
 }
 

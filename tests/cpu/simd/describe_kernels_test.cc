@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -104,21 +105,27 @@ TEST_P(DescribeKernelsTest, AnglesOfPatchesOfTheLargestMomentsEqualTheReference)
   }
 }
 
+// Both filters: their references and what chooses their twins.
+constexpr std::pair<GaussianKernel, GaussianKernel (*)(const KernelTarget&)> kFilters[] = {
+    {ReferenceGaussian, GaussianKernelFor}, {ReferenceFixedGaussian, FixedGaussianKernelFor}};
+
 TEST_P(DescribeKernelsTest, SmoothedPixelsEqualTheReferenceAndNothingElseIsWritten) {
   for (const Size size : kSizes) {
     PaddedImage image(size.width, size.height);
     for (const Content content : kContents) {
       Fill(content, kSeed + 4, image.view());
       for (const Region& region : RegionsOf(size)) {
-        PaddedImage expected(size.width, size.height);
-        PaddedImage actual(size.width, size.height);
-        Scratch<float> scratch(GaussianScratchFloats(region));
-        ReferenceGaussian(image.view(), expected.view(), region, scratch.data());
-        GaussianKernelFor(simd())(image.view(), actual.view(), region, scratch.data());
-        ASSERT_EQ(Difference(expected.view(), actual.view(), {0, 0, size.width, size.height}), "")
-            << size.width << "x" << size.height << ", content " << static_cast<int>(content)
-            << ", region " << region.x_begin << "," << region.y_begin << ".." << region.x_end << ","
-            << region.y_end;
+        for (const auto& [reference, twin_for] : kFilters) {
+          PaddedImage expected(size.width, size.height);
+          PaddedImage actual(size.width, size.height);
+          Scratch<float> scratch(GaussianScratchFloats(region));
+          reference(image.view(), expected.view(), region, scratch.data());
+          twin_for(simd())(image.view(), actual.view(), region, scratch.data());
+          ASSERT_EQ(Difference(expected.view(), actual.view(), {0, 0, size.width, size.height}), "")
+              << size.width << "x" << size.height << ", content " << static_cast<int>(content)
+              << ", region " << region.x_begin << "," << region.y_begin << ".." << region.x_end
+              << "," << region.y_end;
+        }
       }
     }
   }
@@ -128,12 +135,14 @@ TEST_P(DescribeKernelsTest, SmoothedStripsWiderThanTheCacheStripEqualTheReferenc
   PaddedImage image(1100, 20);
   Fill(Content::kNoise, kSeed + 5, image.view());
   for (const Region region : {Region{0, 0, 1100, 20}, Region{3, 2, 1097, 19}}) {
-    PaddedImage expected(1100, 20);
-    PaddedImage actual(1100, 20);
-    Scratch<float> scratch(GaussianScratchFloats(region));
-    ReferenceGaussian(image.view(), expected.view(), region, scratch.data());
-    GaussianKernelFor(simd())(image.view(), actual.view(), region, scratch.data());
-    EXPECT_EQ(Difference(expected.view(), actual.view(), {0, 0, 1100, 20}), "");
+    for (const auto& [reference, twin_for] : kFilters) {
+      PaddedImage expected(1100, 20);
+      PaddedImage actual(1100, 20);
+      Scratch<float> scratch(GaussianScratchFloats(region));
+      reference(image.view(), expected.view(), region, scratch.data());
+      twin_for(simd())(image.view(), actual.view(), region, scratch.data());
+      EXPECT_EQ(Difference(expected.view(), actual.view(), {0, 0, 1100, 20}), "");
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpu/steps/pyramid.h"
+#include "features/algo/linear_resize.h"
 #include "features/algo/pyramid.h"
 #include "gtest/gtest.h"
 #include "tests/cpu/simd/kernel_testing.h"
@@ -19,18 +20,20 @@ namespace {
 
 using PyramidKernelTest = SimdKernelTest;
 
-std::vector<algo::ResizeTap> TapsOf(int source, int destination) {
+using TapOf = algo::ResizeTap (*)(int source_side, int destination_side, int index);
+
+std::vector<algo::ResizeTap> TapsOf(TapOf tap_of, int source, int destination) {
   std::vector<algo::ResizeTap> taps;
   for (int i = 0; i < destination; ++i) {
-    taps.push_back(algo::ResizeTapOf(source, destination, i));
+    taps.push_back(tap_of(source, destination, i));
   }
   return taps;
 }
 
-std::vector<uint8_t> Resize(ResizeKernel kernel, const ImageView& src, Size to, int row_begin,
-                            int row_end) {
-  const std::vector<algo::ResizeTap> x_taps = TapsOf(src.width_px, to.width);
-  const std::vector<algo::ResizeTap> y_taps = TapsOf(src.height_px, to.height);
+std::vector<uint8_t> Resize(ResizeKernel kernel, TapOf tap_of, const ImageView& src, Size to,
+                            int row_begin, int row_end) {
+  const std::vector<algo::ResizeTap> x_taps = TapsOf(tap_of, src.width_px, to.width);
+  const std::vector<algo::ResizeTap> y_taps = TapsOf(tap_of, src.height_px, to.height);
   PaddedImage dst(to.width, to.height);
   Scratch<uint16_t> scratch(static_cast<int64_t>(ResizeScratchBytes(to.width) / sizeof(uint16_t)));
   kernel(src, dst.view(), ResizeAxis::Of(x_taps), y_taps, row_begin, row_end, scratch.data());
@@ -51,10 +54,17 @@ TEST_P(PyramidKernelTest, ResizedRowsEqualTheReference) {
         const int middle = to.height / 2;
         for (const auto& [begin, end] :
              {std::pair(0, to.height), std::pair(middle, to.height), std::pair(0, middle)}) {
-          ASSERT_EQ(Resize(ReferenceResize, src.view(), to, begin, end),
-                    Resize(ResizeKernelFor(simd()), src.view(), to, begin, end))
-              << size.width << "x" << size.height << " to " << to.width << "x" << to.height
-              << ", content " << static_cast<int>(content) << ", rows " << begin << ".." << end;
+          const auto expect_same = [&, begin = begin, end = end](TapOf tap_of,
+                                                                 ResizeKernel reference,
+                                                                 ResizeKernel twin) {
+            EXPECT_EQ(Resize(reference, tap_of, src.view(), to, begin, end),
+                      Resize(twin, tap_of, src.view(), to, begin, end))
+                << size.width << "x" << size.height << " to " << to.width << "x" << to.height
+                << ", content " << static_cast<int>(content) << ", rows " << begin << ".." << end;
+          };
+          expect_same(algo::ResizeTapOf, ReferenceResize, ResizeKernelFor(simd()));
+          expect_same(algo::LinearTapOf, ReferenceLinearResize, LinearResizeKernelFor(simd()));
+          if (HasFailure()) return;
         }
       }
     }
