@@ -92,13 +92,12 @@ absl::Status CheckOrbSlam3(const PipelineOptions& options) {
     return given == needed ? absl::OkStatus() : refusal(option, EnumName(given), EnumName(needed));
   };
   const PipelineOptions needed = OrbSlam3Pipeline();
-  ORBSERVE_RETURN_IF_ERROR(
-      check("pyramid.source", options.pyramid.source, needed.pyramid.source));
+  ORBSERVE_RETURN_IF_ERROR(check("pyramid.source", options.pyramid.source, needed.pyramid.source));
   ORBSERVE_RETURN_IF_ERROR(
       check("detect.detector", options.detect.detector, needed.detect.detector));
   ORBSERVE_RETURN_IF_ERROR(check("detect.score", options.detect.score, needed.detect.score));
-  ORBSERVE_RETURN_IF_ERROR(check("suppress.suppression", options.suppress.suppression,
-                                 needed.suppress.suppression));
+  ORBSERVE_RETURN_IF_ERROR(
+      check("suppress.suppression", options.suppress.suppression, needed.suppress.suppression));
   ORBSERVE_RETURN_IF_ERROR(
       check("suppress.compare", options.suppress.compare, needed.suppress.compare));
   ORBSERVE_RETURN_IF_ERROR(

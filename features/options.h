@@ -60,8 +60,8 @@ enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
 enum class Compare { kFast, kScore };
 // Corners in conflict: dx and dy both below the distance, or dx^2 + dy^2 below its square.
 enum class DistanceShape { kSquare, kDisc };
-// ORB_SLAM3 is the extractor of ORB-SLAM3 as a whole: its pyramid, zones of corners, tree, smoothing
-// and order. PipelineOptions::Validate() names the options that it needs.
+// ORB_SLAM3 is the extractor of ORB-SLAM3 as a whole: its pyramid, zones of corners, tree,
+// smoothing and order. PipelineOptions::Validate() names the options that it needs.
 enum class Selection { kLevelQuota, kBest, kCell, kQuadtree, kOrbSlam3 };
 enum class Orientation { kNone, kIntensityCentroid, kArcMiddle };
 enum class Descriptor { kNone, kRBrief256, kRBrief32, kBFrost256 };
@@ -162,7 +162,8 @@ struct SelectOptions {
   int capacity = kMaxFeatures;  // most features an answer can hold, 1..kMaxFeatures
   // Distance that keypoints keep to the border of their level: x in [border, width - border). At
   // least what the stages read: FAST 3, corner maps 4, the score HARRIS 5, intensity centroid 16,
-  // rBRIEF-256 22, rBRIEF-32 10 with the centroid of its own, BFROST 44; at most 255. ORB_SLAM3: 19.
+  // rBRIEF-256 22, rBRIEF-32 10 with the centroid of its own, BFROST 44; at most 255.
+  // ORB_SLAM3: 19.
   int border_px = 31;
 
   bool operator==(const SelectOptions&) const = default;
@@ -204,8 +205,8 @@ struct FrameParameters {
   // by the largest threshold at which a pixel is a corner; 0 = off. Needs the detector FAST.
   int fast_threshold_low_grey = 0;
   float quality_level = 0.01f;  // detectors but FAST: share of the best response, in (0, 1)
-  // ORB_SLAM3: columns of the frame, both included, that the other camera of a stereo rig sees, too.
-  // Features in them end the answer, in reverse order. In kLappingRange; 0, 0 = none.
+  // ORB_SLAM3: columns of the frame, both included, that the other camera of a stereo rig sees,
+  // too. Features in them end the answer, in reverse order. In kLappingRange; 0, 0 = none.
   int lapping_begin_px = 0;
   int lapping_end_px = 0;
 

@@ -235,8 +235,8 @@ HWY_INLINE hn::Vec<DFixed8> FilterFixedColumns(const int16_t* const (&row)[kTaps
   const DI32 d32;
   const DFixed8 d8;
   const auto weights = [&](int first, int second) {
-    return hn::BitCast(d, hn::Set(d32, algo::FixedGaussianTap(first) |
-                                           algo::FixedGaussianTap(second) << 16));
+    return hn::BitCast(
+        d, hn::Set(d32, algo::FixedGaussianTap(first) | algo::FixedGaussianTap(second) << 16));
   };
   const auto in = [&](int tap) { return hn::Load(d, row[tap] + x); };
   // Rounding, and what the bias took off: 2^15 * 256.
@@ -300,9 +300,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-GaussianKernel GaussianKernelFor(const KernelTarget& target) {
-  ORBSERVE_SIMD_SELECT(Smooth, ReferenceGaussian, target.simd_target)
-}
+GaussianKernel GaussianKernelFor(const KernelTarget& target){
+    ORBSERVE_SIMD_SELECT(Smooth, ReferenceGaussian, target.simd_target)}
 
 GaussianKernel FixedGaussianKernelFor(const KernelTarget& target) {
   ORBSERVE_SIMD_SELECT(SmoothFixed, ReferenceFixedGaussian, target.simd_target)

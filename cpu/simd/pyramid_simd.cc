@@ -197,9 +197,9 @@ HWY_INLINE void LinearPixels(const uint8_t* src, const ResizeAxis& axis, int beg
                              uint16_t* out) {
   for (int i = begin; i < end; ++i) {
     const uint8_t* at = src + axis.taps[i].first;
-    out[i] = static_cast<uint16_t>(algo::LinearRow(
-        at[0], at[1], axis.padded_first_weight[static_cast<size_t>(i)],
-        axis.padded_weight[static_cast<size_t>(i)]));
+    out[i] = static_cast<uint16_t>(algo::LinearRow(at[0], at[1],
+                                                   axis.padded_first_weight[static_cast<size_t>(i)],
+                                                   axis.padded_weight[static_cast<size_t>(i)]));
   }
 }
 
@@ -266,8 +266,7 @@ void LinearResizeRow(const uint8_t* src, ptrdiff_t pitch, const ResizeAxis& axis
     const auto a = hn::BitCast(d, hn::TableLookupBytesOr0(window, hn::BitCast(d8, index)));
     const auto b =
         hn::BitCast(d, hn::TableLookupBytesOr0(window, hn::BitCast(d8, hn::Add(index, one))));
-    const auto left =
-        hn::BitCast(d, hn::LoadU(d16, axis.padded_first_weight.data() + i));
+    const auto left = hn::BitCast(d, hn::LoadU(d16, axis.padded_first_weight.data() + i));
     const auto right = hn::BitCast(d, hn::LoadU(d16, axis.padded_weight.data() + i));
     const auto lower =
         SumRowPairs(hn::InterleaveLower(d, a, b), hn::InterleaveLower(d, left, right));
@@ -336,9 +335,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-ResizeKernel ResizeKernelFor(const KernelTarget& target) {
-  ORBSERVE_SIMD_SELECT(ResizeRows, ReferenceResize, target.simd_target)
-}
+ResizeKernel ResizeKernelFor(const KernelTarget& target){
+    ORBSERVE_SIMD_SELECT(ResizeRows, ReferenceResize, target.simd_target)}
 
 ResizeKernel LinearResizeKernelFor(const KernelTarget& target) {
   ORBSERVE_SIMD_SELECT(LinearResizeRows, ReferenceLinearResize, target.simd_target)

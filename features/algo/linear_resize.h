@@ -54,8 +54,8 @@ ORBSERVE_HOST_DEVICE inline uint32_t LinearRow(uint32_t left, uint32_t right, ui
 // Two results of LinearRow, one above the other.
 ORBSERVE_HOST_DEVICE inline uint8_t LinearColumn(uint32_t top, uint32_t bottom, uint32_t top_weight,
                                                  uint32_t bottom_weight) {
-  return static_cast<uint8_t>(
-      (((top * top_weight) >> 16) + ((bottom * bottom_weight) >> 16) + 2) >> 2);
+  return static_cast<uint8_t>((((top * top_weight) >> 16) + ((bottom * bottom_weight) >> 16) + 2) >>
+                              2);
 }
 
 }  // namespace orbserve::algo

@@ -4,8 +4,9 @@
 // Node list: the selection of ORB-SLAM3, which spreads the corners of a level. Nodes are boxes in a
 // list; a split takes a node out and puts its children, those with corners, at the front. Whole
 // rounds split every node with more than one corner, from the front of the list to its back; when
-// the next round could pass the wanted number, passes split the largest nodes first and stop as soon
-// as there are enough. Each node gives its best corner, and the list is the order of the answer.
+// the next round could pass the wanted number, passes split the largest nodes first and stop as
+// soon as there are enough. Each node gives its best corner, and the list is the order of the
+// answer.
 //
 // Nodes of equal size are ordered by their left side alone, then by what a certain sort makes of
 // them, so that sort is a part of the method: SortNodes().

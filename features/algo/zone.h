@@ -42,8 +42,8 @@ struct Zones {
   ORBSERVE_HOST_DEVICE constexpr uint32_t OrderOf(int x, int y) const {
     const int column = ColumnOf(x);
     const int row = RowOf(y);
-    const int in_zone = (y - kZoneBorderPx - row * height_px) * width_px +
-                        (x - kZoneBorderPx - column * width_px);
+    const int in_zone =
+        (y - kZoneBorderPx - row * height_px) * width_px + (x - kZoneBorderPx - column * width_px);
     return static_cast<uint32_t>(row * columns + column) *
                static_cast<uint32_t>(width_px * height_px) +
            static_cast<uint32_t>(in_zone);

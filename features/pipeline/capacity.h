@@ -36,8 +36,9 @@ constexpr int64_t MaxCorners(const algo::Zones& zones, int rows) {
   return static_cast<int64_t>(zones.MostCorners()) * zones.columns * rows;
 }
 
-// Most corners that the suppression of `options` leaves inside `region`, that of a level. Squares of `side` pixels
-// hold one corner at most: of the minimum distance, for a disc of those whose diagonal is shorter.
+// Most corners that the suppression of `options` leaves inside `region`, that of a level. Squares
+// of `side` pixels hold one corner at most: of the minimum distance, for a disc of those whose
+// diagonal is shorter.
 constexpr int64_t MaxCorners(const PipelineOptions& options, const Region& region) {
   if (HasZones(options)) {
     const algo::Zones zones = ZonesOf(region);

@@ -58,8 +58,9 @@ absl::Status CheckOrbSlam3Frame(const CompiledPipeline& pipeline, const FrameJob
   if (most > pipeline.spec.pipeline.select.capacity) {
     return MakeError(
         ErrorReason::kBadOptions,
-        absl::StrCat("max_features is ", job.parameters.max_features, ", which ORB_SLAM3 may exceed up to ",
-                     most, ", and select.capacity is ", pipeline.spec.pipeline.select.capacity,
+        absl::StrCat("max_features is ", job.parameters.max_features,
+                     ", which ORB_SLAM3 may exceed up to ", most, ", and select.capacity is ",
+                     pipeline.spec.pipeline.select.capacity,
                      "; allowed: fewer features, or a capacity of ", most, " at least, up to ",
                      kMaxFeatures));
   }
@@ -70,9 +71,8 @@ absl::Status CheckOrbSlam3Frame(const CompiledPipeline& pipeline, const FrameJob
 
 int CompiledPipeline::MostNodes(const Cuts& cuts, int l) const {
   const algo::NodeRoots roots = algo::NodeRootsOf(level(l).width_px, level(l).height_px);
-  return roots.count == 0
-             ? 0
-             : algo::MostNodes(cuts.by_response[static_cast<size_t>(l)], roots.count);
+  return roots.count == 0 ? 0
+                          : algo::MostNodes(cuts.by_response[static_cast<size_t>(l)], roots.count);
 }
 
 int64_t CompiledPipeline::MostNodes(const Cuts& cuts) const {

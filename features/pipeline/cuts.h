@@ -22,9 +22,9 @@ struct Cuts {
   // corners whose score equals the last one's are kept, too. kNoCut where lists are keyed.
   std::array<int32_t, kMaxLevels> by_score{};
   // Keypoints of each level that are kept. LEVEL_QUOTA keeps the best by response, and ties with
-  // the last one, too; ORB_SLAM3 a few more (algo::MostNodes()); QUADTREE keeps exactly as many. With `all_levels` (BEST, CELL) the first
-  // entry counts for all levels together, and exactly as many are kept: BEST keeps the first ones
-  // by response (down), level (up), y (up), x (up).
+  // the last one, too; ORB_SLAM3 a few more (algo::MostNodes()); QUADTREE keeps exactly as many.
+  // With `all_levels` (BEST, CELL) the first entry counts for all levels together, and exactly as
+  // many are kept: BEST keeps the first ones by response (down), level (up), y (up), x (up).
   std::array<int32_t, kMaxLevels> by_response{};
   bool all_levels = false;
   bool keeps_ties = false;  // MayExceedWanted()

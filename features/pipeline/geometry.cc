@@ -18,9 +18,8 @@ std::vector<algo::ResizeTap> TapsOf(const PipelineOptions& options, int source_s
   std::vector<algo::ResizeTap> taps;
   taps.reserve(static_cast<size_t>(destination_side));
   for (int i = 0; i < destination_side; ++i) {
-    taps.push_back(ResizesLinearly(options)
-                       ? algo::LinearTapOf(source_side, destination_side, i)
-                       : algo::ResizeTapOf(source_side, destination_side, i));
+    taps.push_back(ResizesLinearly(options) ? algo::LinearTapOf(source_side, destination_side, i)
+                                            : algo::ResizeTapOf(source_side, destination_side, i));
   }
   return taps;
 }

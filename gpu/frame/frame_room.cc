@@ -81,9 +81,10 @@ FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
     room.ranked_entries += static_cast<size_t>(ranked);
   }
   room.spare_entries = SparePerSurvivor(options) * room.survivor_entries;
-  const int most = HasZones(options) ? static_cast<int>(std::min<int64_t>(
-                                           pipeline.MostNodes(cuts), kLargestFeatureClass))
-                                     : parameters.max_features;
+  const int most =
+      HasZones(options)
+          ? static_cast<int>(std::min<int64_t>(pipeline.MostNodes(cuts), kLargestFeatureClass))
+          : parameters.max_features;
   room.rows = RowsFor(pipeline, most);
   room.state_rows = std::min(FeatureClassOf(most), room.rows);
   return room;

@@ -44,8 +44,7 @@ __device__ __forceinline__ void LoadTaps(const ResizeEntry* __restrict__ from,
 template <bool kLinear>
 __device__ __forceinline__ uint32_t WeightsOf(const ResizeEntry& entry) {
   const uint32_t second = entry.weight;
-  const uint32_t first =
-      kLinear ? algo::kLinearWeight - 1u + entry.excess - second : 256u - second;
+  const uint32_t first = kLinear ? algo::kLinearWeight - 1u + entry.excess - second : 256u - second;
   return first | second << 16;
 }
 
@@ -159,9 +158,9 @@ __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
 #pragma unroll
     for (int i = 0; i < kColumnsPerThread; ++i) {
       const uint32_t weights = WeightsOf<kLinear>(tap);
-      uint8_t pixel =
-          kLinear ? algo::LinearColumn(above[i], below[i], weights & 0xffffu, weights >> 16)
-                  : algo::ResizeColumn(above[i], below[i], tap.weight);
+      uint8_t pixel = kLinear
+                          ? algo::LinearColumn(above[i], below[i], weights & 0xffffu, weights >> 16)
+                          : algo::ResizeColumn(above[i], below[i], tap.weight);
       if constexpr (kMasks) pixel = algo::LevelMask(pixel);
       packed |= static_cast<uint32_t>(pixel) << (8 * i);
     }

@@ -86,11 +86,10 @@ TEST_F(CompileStepsTest, OrbSlam) {
 
 TEST_F(CompileStepsTest, OrbSlam3) {
   const StepList list = Compile((*FindPreset("orb-slam3"))->pipeline);
-  EXPECT_THAT(PhasesOf(list, list.detection),
-              ElementsAre("zone_fast [detect+suppress]", "survivors [select]",
-                          "node_list [select]",
-                          "gaussian [describe] | intensity_centroid [orient]",
-                          "rbrief256 [describe]"));
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("zone_fast [detect+suppress]", "survivors [select]", "node_list [select]",
+                  "gaussian [describe] | intensity_centroid [orient]", "rbrief256 [describe]"));
 }
 
 TEST_F(CompileStepsTest, CellsAreComparedOverAllLevels) {

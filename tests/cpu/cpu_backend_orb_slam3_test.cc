@@ -63,8 +63,8 @@ TEST(CpuOrbSlam3Test, GivesEveryPublishedAnswer) {
     if (!image.has_value()) continue;
     const Slam3Case of = CaseOf(value.settings);
     for (const auto& backend : {one_thread.get(), three_threads.get()}) {
-      const auto answer = testing::RunFrame(
-          *backend, of.pipeline, {.image = image->view(), .parameters = of.parameters});
+      const auto answer = testing::RunFrame(*backend, of.pipeline,
+                                            {.image = image->view(), .parameters = of.parameters});
       EXPECT_EQ(answer.ok(), *value.lines != '\0') << NameOf(value) << answer.status();
       if (!answer.ok() || *value.lines == '\0') continue;
       const Features& features = **answer;
@@ -107,8 +107,7 @@ TEST(CpuOrbSlam3Test, EqualsTheOracleOverRandomOptions) {
       of.parameters.lapping_begin_px = between(0, width);
       of.parameters.lapping_end_px = between(0, width);
     }
-    const testing::OracleOptions options =
-        testing::OracleOptionsOf(of.pipeline, of.parameters);
+    const testing::OracleOptions options = testing::OracleOptionsOf(of.pipeline, of.parameters);
     const testing::GreyPlane plane = testing::PlaneOf(image.view());
     const testing::Slam3Answer want = testing::Slam3Extract(plane, options);
     for (const auto& backend : {reference.get(), fast.get()}) {
@@ -120,9 +119,9 @@ TEST(CpuOrbSlam3Test, EqualsTheOracleOverRandomOptions) {
         ++refused;
         continue;
       }
-      EXPECT_EQ(FirstDifference(testing::FeaturesOf({.features = want.features}, plane, options),
-                                **got),
-                "")
+      EXPECT_EQ(
+          FirstDifference(testing::FeaturesOf({.features = want.features}, plane, options), **got),
+          "")
           << run << " of " << width << "x" << height;
       compared += (*got)->count();
     }
@@ -162,8 +161,8 @@ TEST(NodeSortTest, LeavesEqualKeysAsTheLibraryDoes) {
     const unsigned values = 1 + random() % 40;
     std::vector<uint64_t> nodes;
     for (int i = 0; i < count; ++i) {
-      nodes.push_back(algo::SortedNode(static_cast<int>(random() % values),
-                                       static_cast<int>(random() % 3), i));
+      nodes.push_back(
+          algo::SortedNode(static_cast<int>(random() % values), static_cast<int>(random() % 3), i));
     }
     std::vector<uint64_t> sorted = nodes;
     algo::SortNodes(sorted.data(), count);

@@ -158,8 +158,8 @@ std::string NameOf(const ::testing::TestParamInfo<std::tuple<int, const char*>>&
 INSTANTIATE_TEST_SUITE_P(ThreadsAndPresets, WarmAllocationTest,
                          ::testing::Combine(::testing::Values(1, 2),
                                             ::testing::Values("orb", "bfrost", "orb-32", "orb-slam",
-                                                              "orb-slam3", "oriented-fast", "harris-corners",
-                                                              "klt-corners")),
+                                                              "orb-slam3", "oriented-fast",
+                                                              "harris-corners", "klt-corners")),
                          &NameOf);
 
 }  // namespace

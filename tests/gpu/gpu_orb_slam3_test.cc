@@ -115,8 +115,8 @@ TEST_F(GpuOrbSlam3Test, RefusesWhatTheCpuRefuses) {
   const TestImage image = testing::SceneImage(320, 240, 3);
   const TestImage mask = testing::RandomMask(320, 240, 3);
   const PipelineOptions pipeline = (*FindPreset("orb-slam3"))->pipeline;
-  ExpectSame({320, 240, pipeline}, {{.image = image.view(), .mask = mask.view()},
-                                    {.image = image.view()}});
+  ExpectSame({320, 240, pipeline},
+             {{.image = image.view(), .mask = mask.view()}, {.image = image.view()}});
 }
 
 }  // namespace

@@ -234,12 +234,12 @@ TEST(PlanTest, KeyedCornersAreChosenFromByTheirSelection) {
 TEST(PlanTest, OrbSlam3SearchesZonesOfAMap) {
   const auto plan = MakePlan({640, 480, (*FindPreset("orb-slam3"))->pipeline}, 1024 * kMiB);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(DescribeSteps(**plan),
-            (std::vector<std::string>{
-                "side clear_counters ()", "side fast_map (detect)", "main pyramid (pyramid)",
-                "main fast_map (detect) after clear_counters",
-                "main zone_fast (suppress) after fast_map", "main node_list (select)",
-                "main rbrief256 (orient+describe)"}));
+  EXPECT_EQ(
+      DescribeSteps(**plan),
+      (std::vector<std::string>{
+          "side clear_counters ()", "side fast_map (detect)", "main pyramid (pyramid)",
+          "main fast_map (detect) after clear_counters", "main zone_fast (suppress) after fast_map",
+          "main node_list (select)", "main rbrief256 (orient+describe)"}));
   // The answer may have more features than are wanted, of each level.
   EXPECT_EQ(RoomFor(**plan, 1000).rows, 1024);
   EXPECT_EQ(RoomFor(**plan, 1024).rows, 2048);

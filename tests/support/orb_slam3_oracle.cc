@@ -197,7 +197,8 @@ void Append(const std::vector<OpenNode>& from, std::vector<OpenNode>* to) {
   to->insert(to->end(), from.begin(), from.end());
 }
 
-void LargestFirst(BoxList& list, std::vector<OpenNode> open, size_t quota, std::vector<int>* sorts) {
+void LargestFirst(BoxList& list, std::vector<OpenNode> open, size_t quota,
+                  std::vector<int>* sorts) {
   while (!open.empty()) {
     sorts->push_back(static_cast<int>(open.size()));
     std::sort(open.begin(), open.end(), [](const OpenNode& a, const OpenNode& b) {

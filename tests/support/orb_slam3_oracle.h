@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The extractor of ORB-SLAM3 v1.0 in plain loops and lists, written from its published description
-// alone. It shares no code with features/algo/, cpu/ and gpu/. The tree is a real list of boxes, and
-// std::sort() itself puts its nodes in order.
+// alone. It shares no code with features/algo/, cpu/ and gpu/. The tree is a real list of boxes,
+// and std::sort() itself puts its nodes in order.
 
 #ifndef ORBSERVE_TESTS_SUPPORT_ORB_SLAM3_ORACLE_H_
 #define ORBSERVE_TESTS_SUPPORT_ORB_SLAM3_ORACLE_H_
@@ -30,7 +30,7 @@ struct Slam3Level {
   int quota = 0;
   std::vector<Slam3Candidate> candidates;  // in their order
   int roots = 0;
-  std::vector<int> sorts;  // nodes of each sort
+  std::vector<int> sorts;           // nodes of each sort
   std::vector<OracleFeature> kept;  // in their order
 };
 

@@ -169,8 +169,8 @@ std::string NameOf(const Slam3Value& value) {
   const Slam3Settings& s = value.settings;
   std::string name = std::string(value.file) + (value.is_transposed ? " transposed" : "");
   if (value.crop.width_px > 0) {
-    name += " crop " + std::to_string(value.crop.width_px) + "x" +
-            std::to_string(value.crop.height_px);
+    name +=
+        " crop " + std::to_string(value.crop.width_px) + "x" + std::to_string(value.crop.height_px);
   }
   return name + ", n " + std::to_string(s.max_features) + ", " + std::to_string(s.scale_factor) +
          " x " + std::to_string(s.levels) + ", " + std::to_string(s.threshold) + "/" +
@@ -185,8 +185,8 @@ std::string Slam3RecordsOf(const Features& features) {
   };
   const auto descriptor_bytes = static_cast<size_t>(features.descriptor_bytes);
   for (size_t i = 0; i < features.count(); ++i) {
-    for (const auto* column : {&features.x, &features.y, &features.size, &features.angle_deg,
-                               &features.response}) {
+    for (const auto* column :
+         {&features.x, &features.y, &features.size, &features.angle_deg, &features.response}) {
       append(&(*column)[i], sizeof(float));
     }
     append(&features.octave[i], sizeof(int32_t));

@@ -20,11 +20,11 @@ namespace {
 
 // Memory of a row of zones.
 struct ZoneRowMemory {
-  uint8_t* kernel;    // scratch of the FAST kernel
-  Corner* corners;    // all corners of the row, by rows, then by columns
-  uint8_t* scores;    // [zone height + 2][pitch], 0 where there is no corner
-  int32_t* counts;    // of the corners of each zone that stay, then where they begin
-  uint8_t* is_strong; // of each zone: it has a corner of the first threshold
+  uint8_t* kernel;     // scratch of the FAST kernel
+  Corner* corners;     // all corners of the row, by rows, then by columns
+  uint8_t* scores;     // [zone height + 2][pitch], 0 where there is no corner
+  int32_t* counts;     // of the corners of each zone that stay, then where they begin
+  uint8_t* is_strong;  // of each zone: it has a corner of the first threshold
 };
 
 // Columns of a row of zones in a map of scores. An empty column follows each zone, and one precedes
@@ -106,11 +106,13 @@ class ZoneFast final : public Step {
       bytes += RoundUp<size_t>(size, 64);
       return at;
     };
-    const size_t kernel = next(static_cast<size_t>(FastScratchBytes({0, 0, region.width(), rows}, 0)));
-    const size_t corners = next(sizeof(Corner) * (static_cast<size_t>(region.width()) *
-                                                      static_cast<size_t>(rows) +
-                                                  static_cast<size_t>(kCornerSlack)));
-    const size_t scores = next(static_cast<size_t>(columns_[i].pitch) * static_cast<size_t>(rows + 2));
+    const size_t kernel =
+        next(static_cast<size_t>(FastScratchBytes({0, 0, region.width(), rows}, 0)));
+    const size_t corners =
+        next(sizeof(Corner) * (static_cast<size_t>(region.width()) * static_cast<size_t>(rows) +
+                               static_cast<size_t>(kCornerSlack)));
+    const size_t scores =
+        next(static_cast<size_t>(columns_[i].pitch) * static_cast<size_t>(rows + 2));
     const size_t counts = next(sizeof(int32_t) * (zone_count + 1));
     const size_t is_strong = next(zone_count);
     if (memory != nullptr) {
@@ -128,10 +130,10 @@ class ZoneFast final : public Step {
     const int threshold_grey = frame.job.parameters.fast_threshold_grey;
     ZoneRowMemory memory;
     MemoryOf(level, frame.Scratch<uint8_t>(), &memory);
-    const int found = find_corners_(frame.Image(level), row,
-                                    pipeline_.spec.pipeline.detect.fast_arc_length,
-                                    frame.job.parameters.detection_threshold_grey(),
-                                    /*radius_px=*/0, memory.kernel, memory.corners);
+    const int found =
+        find_corners_(frame.Image(level), row, pipeline_.spec.pipeline.detect.fast_arc_length,
+                      frame.job.parameters.detection_threshold_grey(),
+                      /*radius_px=*/0, memory.kernel, memory.corners);
     std::memset(memory.scores, 0,
                 static_cast<size_t>(columns.pitch) * static_cast<size_t>(row.height() + 2));
     std::memset(memory.is_strong, 0, static_cast<size_t>(zones.columns));
@@ -152,8 +154,8 @@ class ZoneFast final : public Step {
       const uint8_t* const at = place_of(corner);
       const uint8_t* const above = at - columns.pitch;
       const uint8_t* const below = at + columns.pitch;
-      const int most = std::max({above[-1], above[0], above[1], at[-1], at[1], below[-1], below[0],
-                                 below[1]});
+      const int most =
+          std::max({above[-1], above[0], above[1], at[-1], at[1], below[-1], below[0], below[1]});
       memory.corners[peaks] = corner;
       if (corner.score <= most) continue;
       ++peaks;

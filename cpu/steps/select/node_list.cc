@@ -36,8 +36,8 @@ class NodeListStep final : public Step {
     for (int l = 0; l < pipeline_.level_count(); ++l) {
       const Region& region = pipeline_.level(l).region;
       if (region.empty()) continue;
-      layout->AddScratch(lists_[static_cast<size_t>(l)].ScratchBytes(
-          options.select.capacity, MaxCorners(options, region)));
+      layout->AddScratch(lists_[static_cast<size_t>(l)].ScratchBytes(options.select.capacity,
+                                                                     MaxCorners(options, region)));
     }
   }
 
@@ -47,9 +47,8 @@ class NodeListStep final : public Step {
 
   void Run(FrameContext& frame, int level, int /*task*/) const override {
     const auto l = static_cast<size_t>(level);
-    const int kept =
-        lists_[l].Keep(frame.At(frame.lists.keys, level), frame.level(level).survivors,
-                       frame.cuts.by_response[l], frame.Scratch<uint8_t>());
+    const int kept = lists_[l].Keep(frame.At(frame.lists.keys, level), frame.level(level).survivors,
+                                    frame.cuts.by_response[l], frame.Scratch<uint8_t>());
     RankLevel(frame, level, kept, /*in_order=*/true);
   }
 
@@ -64,12 +63,12 @@ class NodeListStep final : public Step {
 struct LevelNodeList::Lists {
   Node* nodes;
   int count = 0;
-  Node* rebuilt;      // the next list
-  Node* children;     // in the order in which they were made
+  Node* rebuilt;   // the next list
+  Node* children;  // in the order in which they were made
   int child_count = 0;
-  uint64_t* open;     // algo::SortedNode() of the open children of a pass, in that order
+  uint64_t* open;  // algo::SortedNode() of the open children of a pass, in that order
   int open_count = 0;
-  int gain = 0;       // nodes that the splits of a pass added
+  int gain = 0;  // nodes that the splits of a pass added
 
   Lists(uint8_t* scratch, int64_t most) {
     open = reinterpret_cast<uint64_t*>(scratch);
@@ -187,9 +186,8 @@ int LevelNodeList::Keep(uint64_t* keys, int number, int wanted, uint8_t* scratch
       const uint32_t rank = static_cast<uint32_t>(key >> 32);
       const uint32_t best_rank = static_cast<uint32_t>(best >> 32);
       if (rank > best_rank) continue;
-      if (rank < best_rank ||
-          zones_.OrderOf(algo::RankKeyX(key), algo::RankKeyY(key)) <
-              zones_.OrderOf(algo::RankKeyX(best), algo::RankKeyY(best))) {
+      if (rank < best_rank || zones_.OrderOf(algo::RankKeyX(key), algo::RankKeyY(key)) <
+                                  zones_.OrderOf(algo::RankKeyX(best), algo::RankKeyY(best))) {
         best = key;
       }
     }

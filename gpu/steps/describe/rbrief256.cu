@@ -185,9 +185,8 @@ __device__ void FilterColumns(const float* __restrict__ filtered, uint8_t* __res
 #pragma unroll
       for (int tap = 0; tap < kTaps; ++tap) window[tap] = value[i + tap];
       out[i * kSmoothPitch] =
-          kFixedPoint
-              ? algo::FixedGaussianGrey(static_cast<int>(algo::FixedGaussianSum(window)))
-              : algo::GaussianColumn(window);
+          kFixedPoint ? algo::FixedGaussianGrey(static_cast<int>(algo::FixedGaussianSum(window)))
+                      : algo::GaussianColumn(window);
     }
   }
 }

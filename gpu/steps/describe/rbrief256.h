@@ -26,8 +26,8 @@ struct DescribeParams {
   int32_t multiprocessors;
   Orientation orientation;  // of detected features
   int32_t arc_length;       // of FAST, 9..12; kArcMiddle only
-  // Levels are smoothed by features/algo/fixed_gaussian.h, and keypoints may be so near to the border
-  // that the filter reads mirrored pixels.
+  // Levels are smoothed by features/algo/fixed_gaussian.h, and keypoints may be so near to the
+  // border that the filter reads mirrored pixels.
   bool is_fixed_point;
   bool overlaps = false;  // it may begin while the kernel before it ends
 };

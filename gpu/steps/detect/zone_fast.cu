@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// In: response maps of (frame, level) with FAST scores. Out: per (frame, level) the rank keys of the
-// corners of all zones, in any order (features/algo/zone.h).
+// In: response maps of (frame, level) with FAST scores. Out: per (frame, level) the rank keys of
+// the corners of all zones, in any order (features/algo/zone.h).
 //
 // One block a zone. Its threads go through the pixels of the zone; those that exceed their
 // neighbours in the zone come to a list in shared memory: 9.6 KiB, since no two of them touch. Then

@@ -149,8 +149,8 @@ struct NodeList {
       int total = 0;
       const int at = open_count + SumBefore(run.count > 1 ? 1 : 0, warp_sums, &total);
       if (run.count > 1) {
-        open[at] = algo::SortedNode(
-            run.count, algo::NodeLeft(paths.At(run.begin), run.depth, roots), place);
+        open[at] = algo::SortedNode(run.count,
+                                    algo::NodeLeft(paths.At(run.begin), run.depth, roots), place);
       }
       open_count += total;
     }
@@ -328,8 +328,7 @@ NodeListStep::NodeListStep(const CompiledPipeline& pipeline, const KeyListBuffer
     const LevelGeometry& level = pipeline.level(l);
     if (level.region.empty()) continue;
     const algo::NodeRoots roots = algo::NodeRootsOf(level.width_px, level.height_px);
-    const int root_bits =
-        static_cast<int>(std::bit_width(static_cast<uint32_t>(roots.count - 1)));
+    const int root_bits = static_cast<int>(std::bit_width(static_cast<uint32_t>(roots.count - 1)));
     params_.order.level[l] = {level.width_px, level.height_px,
                               64 - 2 * algo::kNodeDepth - root_bits, roots};
     params_.zones[l] = ZonesOf(level.region);

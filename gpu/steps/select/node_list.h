@@ -20,8 +20,8 @@
 
 namespace orbserve::gpu {
 
-// Entries of FrameParams::spare that a node list needs for each survivor: candidates in order, their
-// keys, nodes, children of a pass, open nodes.
+// Entries of FrameParams::spare that a node list needs for each survivor: candidates in order,
+// their keys, nodes, children of a pass, open nodes.
 inline constexpr size_t kNodeListSpare = 5;
 
 struct NodeListParams {

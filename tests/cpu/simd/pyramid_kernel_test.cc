@@ -54,9 +54,8 @@ TEST_P(PyramidKernelTest, ResizedRowsEqualTheReference) {
         const int middle = to.height / 2;
         for (const auto& [begin, end] :
              {std::pair(0, to.height), std::pair(middle, to.height), std::pair(0, middle)}) {
-          const auto expect_same = [&, begin = begin, end = end](TapOf tap_of,
-                                                                 ResizeKernel reference,
-                                                                 ResizeKernel twin) {
+          const auto expect_same = [&, begin = begin, end = end](
+                                       TapOf tap_of, ResizeKernel reference, ResizeKernel twin) {
             EXPECT_EQ(Resize(reference, tap_of, src.view(), to, begin, end),
                       Resize(twin, tap_of, src.view(), to, begin, end))
                 << size.width << "x" << size.height << " to " << to.width << "x" << to.height

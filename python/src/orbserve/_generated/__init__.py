@@ -34,6 +34,7 @@ __all__ = [
     "Orb",
     "Orb32",
     "OrbSlam",
+    "OrbSlam3",
     "Orientation",
     "OrientedFast",
     "PRESETS",

@@ -152,6 +152,14 @@ class Selection(WireEnum):
     pass the rest on.
     """
 
+    ORB_SLAM3 = 5
+    """The extractor of ORB-SLAM3 v1.0 as a whole, bit for bit: its pyramid, its zones of corners
+    with both thresholds, its tree and smoothing. Rows are in its order: by level, inside a level
+    by its tree. A level gives up to two features above its share. Masks, given keypoints and
+    tracks are refused, as are sizes at which it fails. All other options are those of the preset
+    "orb-slam3", but levels, scale_factor, max_features, capacity and the thresholds.
+    """
+
 
 class Orientation(WireEnum):
     """`Orientation` of the wire contract."""

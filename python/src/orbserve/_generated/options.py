@@ -146,6 +146,12 @@ class FrameParameters(Options):
     match_offset_y: float | None = _option("match_offset_y")
     """Down, level-0 pixels; needs a window."""
 
+    lapping_begin_px: int | None = _option("lapping_begin_px")
+    """ORB_SLAM3: first column of the lapping area (`SelectOptions`), level-0 pixels, 0..1000000."""
+
+    lapping_end_px: int | None = _option("lapping_end_px")
+    """Last column of the area, level-0 pixels, 0..1000000."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline(PipelineBase):
@@ -157,9 +163,9 @@ class Pipeline(PipelineBase):
     """
 
     preset: str = "orb"
-    """"orb", "orb-slam", "oriented-fast", "vio", "odometry", "bfrost", "orb-32", "harris-corners"
-    or "klt-corners"; default "" = "orb". `PresetInfo` names those that this server has, with
-    their values.
+    """"orb", "orb-slam", "orb-slam3", "oriented-fast", "vio", "odometry", "bfrost", "orb-32",
+    "harris-corners" or "klt-corners"; default "" = "orb". `PresetInfo` names those that this
+    server has, with their values.
     """
 
     levels: int | None = _option("pyramid.levels")
@@ -242,8 +248,9 @@ class Pipeline(PipelineBase):
 
     max_features: int | None = _option("select.max_features")
     """Wanted number of features, 1..100000. Only LEVEL_QUOTA keeps all equal responses at its cuts,
-    so that the number may be exceeded. BEST and CELL answer exactly as many, where there are as
-    many; QUADTREE as many as its shares hold. orb: 500.
+    so that the number may be exceeded; ORB_SLAM3 has up to two more a level. BEST and CELL
+    answer exactly as many, where there are as many; QUADTREE as many as its shares hold. orb:
+    500.
     """
 
     capacity: int | None = _option("select.capacity")
@@ -254,9 +261,19 @@ class Pipeline(PipelineBase):
     border_px: int | None = _option("select.border_px")
     """Keypoints keep this distance to the border of their level, pixels of the level. Up to 255,
     and at least what the stages read: detector FAST 3, HARRIS and SHI_TOMASI 4, score HARRIS of
-    FAST 5, INTENSITY_CENTROID 16 (with RBRIEF_32 5), RBRIEF_256 22, RBRIEF_32 10, BFROST_256 44.
-    orb: 31.
+    FAST 5, INTENSITY_CENTROID 16 (with RBRIEF_32 5), RBRIEF_256 22, RBRIEF_32 10, BFROST_256 44;
+    ORB_SLAM3 has 19. orb: 31.
     """
+
+    lapping_begin_px: int | None = _option("select.lapping_begin_px")
+    """ORB_SLAM3: first column of the lapping area, which the other camera of a pair sees, too.
+    Features in the area end the answer, in reverse order. Monocular ORB-SLAM3 passes 0 and 1000;
+    0, 0 = no area. A frame may have its own (`FrameParameters`). Level-0 pixels, 0..1000000;
+    orb: 0.
+    """
+
+    lapping_end_px: int | None = _option("select.lapping_end_px")
+    """Last column of the area, level-0 pixels, 0..1000000; orb: 0."""
 
     orientation: Orientation | None = _option("describe.orientation")
     """orb: INTENSITY_CENTROID."""

@@ -54,6 +54,8 @@ class _Values(Pipeline):
     max_features: int = _option("select.max_features", 500)
     capacity: int = _option("select.capacity", 100000)
     border_px: int = _option("select.border_px", 31)
+    lapping_begin_px: int = _option("select.lapping_begin_px", 0)
+    lapping_end_px: int = _option("select.lapping_end_px", 0)
     orientation: Orientation = _option("describe.orientation", Orientation.INTENSITY_CENTROID)
     descriptor_type: DescriptorType = _option("describe.descriptor_type", DescriptorType.RBRIEF_256)
     match: MatchOptions = MatchOptions(
@@ -96,6 +98,18 @@ class OrbSlam(_Values):
     selection: Selection = _option("select.selection", Selection.QUADTREE)
     max_features: int = _option("select.max_features", 1000)
     border_px: int = _option("select.border_px", 22)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrbSlam3(_Values):
+    """The preset `orb-slam3`: the features of ORB-SLAM3 v1.0 in its order, bit for bit."""
+
+    preset: str = "orb-slam3"
+    score: Score = _option("detect.score", Score.FAST)
+    fast_threshold_low: int = _option("detect.fast_threshold_low", 7)
+    selection: Selection = _option("select.selection", Selection.ORB_SLAM3)
+    max_features: int = _option("select.max_features", 1000)
+    border_px: int = _option("select.border_px", 19)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +263,7 @@ class KltCorners(_Values):
 PRESETS: dict[str, type[Pipeline]] = {
     "orb": Orb,
     "orb-slam": OrbSlam,
+    "orb-slam3": OrbSlam3,
     "oriented-fast": OrientedFast,
     "vio": Vio,
     "odometry": Odometry,
@@ -267,6 +282,7 @@ __all__ = [
     "Orb",
     "Orb32",
     "OrbSlam",
+    "OrbSlam3",
     "OrientedFast",
     "PRESETS",
     "Vio",

@@ -42,8 +42,8 @@ TEST(ZoneFastStepTest, FindsTheCornersOfEachZoneInTheirOrder) {
           const testing::Slam3Level& of = want.levels[static_cast<size_t>(level)];
           std::vector<uint64_t> keys;
           for (const testing::Slam3Candidate& candidate : of.candidates) {
-            keys.push_back(algo::RankKey(static_cast<float>(candidate.score), candidate.x,
-                                         candidate.y));
+            keys.push_back(
+                algo::RankKey(static_cast<float>(candidate.score), candidate.x, candidate.y));
           }
           ASSERT_EQ(runner.DetectedKeys(level), keys) << level;
           const std::vector<uint8_t> pixels(of.pixels.values.begin(), of.pixels.values.end());
