@@ -121,7 +121,14 @@ v1::Pipeline PipelineUnlikeOrb() {
           cornerness_compression: true
           max_passes: 3
         }
-        select { selection: SELECTION_QUADTREE max_features: 123 capacity: 456 border_px: 50 }
+        select {
+          selection: SELECTION_QUADTREE
+          max_features: 123
+          capacity: 456
+          border_px: 50
+          lapping_begin_px: 17
+          lapping_end_px: 300
+        }
         describe { orientation: ORIENTATION_ARC_MIDDLE descriptor_type: DESCRIPTOR_TYPE_BFROST_256 }
         match {
           selection: MATCH_SELECTION_K_BEST
@@ -170,7 +177,9 @@ TEST(PipelineConversionTest, EveryOptionOfTheWireIsOneOfOurs) {
   const FrameParameters frame = {.max_features = 123,
                                  .fast_threshold_grey = 30,
                                  .fast_threshold_low_grey = 6,
-                                 .quality_level = 0.25f};
+                                 .quality_level = 0.25f,
+                                 .lapping_begin_px = 17,
+                                 .lapping_end_px = 300};
   EXPECT_EQ(read->frame, frame);
   const MatchOptions match = {
       .k = 3, .max_distance = 99, .window_px = 12.5f, .offset_x_px = -3.0f, .offset_y_px = 4.5f};
@@ -383,7 +392,9 @@ TEST(PipelineConversionTest, AFramesParametersReplaceThoseOfItsPipeline) {
   pipeline.frame = {.max_features = 7,
                     .fast_threshold_grey = 40,
                     .fast_threshold_low_grey = 9,
-                    .quality_level = 0.5f};
+                    .quality_level = 0.5f,
+                    .lapping_begin_px = 1,
+                    .lapping_end_px = 2};
   pipeline.match = {.ratio = 0.75f, .max_distance = 64};
   v1::FrameParameters frame;
   EXPECT_EQ(*FrameParametersFromProto(frame, pipeline), pipeline.frame);
@@ -392,12 +403,16 @@ TEST(PipelineConversionTest, AFramesParametersReplaceThoseOfItsPipeline) {
   frame.set_fast_threshold(41);
   frame.set_fast_threshold_low(10);
   frame.set_quality_level(0.25f);
+  frame.set_lapping_begin_px(3);
+  frame.set_lapping_end_px(0);
   frame.set_match_ratio(0.5f);
   frame.set_match_max_distance(65);
   const FrameParameters parameters = {.max_features = 8,
                                       .fast_threshold_grey = 41,
                                       .fast_threshold_low_grey = 10,
-                                      .quality_level = 0.25f};
+                                      .quality_level = 0.25f,
+                                      .lapping_begin_px = 3,
+                                      .lapping_end_px = 0};
   EXPECT_EQ(*FrameParametersFromProto(frame, pipeline), parameters);
   const MatchOptions match = {.ratio = 0.5f, .max_distance = 65};
   EXPECT_EQ(*FrameMatchFromProto(frame, pipeline.match), match);
@@ -518,6 +533,10 @@ TEST(PipelineConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
        [](P& p) { p.mutable_select()->set_capacity(kHuge); }},
       {"select.border_px must be in [22, 255]; got ",
        [](P& p) { p.mutable_select()->set_border_px(kHuge); }},
+      {"lapping_begin_px must be in [0, 1000000]; got ",
+       [](P& p) { p.mutable_select()->set_lapping_begin_px(kHuge); }},
+      {"lapping_end_px must be in [0, 1000000]; got ",
+       [](P& p) { p.mutable_select()->set_lapping_end_px(kHuge); }},
       {"match.max_distance must be in [0, 256]; got ",
        [](P& p) { p.mutable_match()->set_max_distance(kHuge); }},
       {"match.k must be in [1, 16]; got ",
