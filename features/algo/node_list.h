@@ -118,45 +118,59 @@ ORBSERVE_HOST_DEVICE inline void SettleNode(uint64_t* heap, int hole, int count,
   heap[hole] = node;
 }
 
-// Puts nodes in order, equal keys as `std::sort` of libstdc++ 12 leaves them: segments of more than
-// 16 nodes are divided at a median of three, or become heaps if that went on for too long; then one
-// stable sort by insertion.
+// The sort of libstdc++ 12 divides segments of more than so many nodes.
+inline constexpr int kSmallNodeSegment = 16;
+
+// Divisions on the way down to a segment of `count` nodes, after which it becomes a heap.
+ORBSERVE_HOST_DEVICE constexpr int NodeDivisions(int count) {
+  int divisions = 0;
+  for (int rest = count; rest > 1; rest /= 2) divisions += 2;
+  return divisions;
+}
+
+// Place of the median of the second, the middle and the last of `size` nodes.
+ORBSERVE_HOST_DEVICE inline int MedianNode(const uint64_t* nodes, int size) {
+  const int b = 1;
+  const int c = size / 2;
+  const int e = size - 1;
+  if (NodePrecedes(nodes[b], nodes[c])) {
+    return NodePrecedes(nodes[c], nodes[e]) ? c : NodePrecedes(nodes[b], nodes[e]) ? e : b;
+  }
+  return NodePrecedes(nodes[b], nodes[e]) ? b : NodePrecedes(nodes[c], nodes[e]) ? e : c;
+}
+
+ORBSERVE_HOST_DEVICE inline void SortNodesByHeap(uint64_t* nodes, int size) {
+  for (int i = (size - 2) / 2; i >= 0; --i) SettleNode(nodes, i, size, nodes[i]);
+  for (int i = size - 1; i > 0; --i) {
+    const uint64_t node = nodes[i];
+    nodes[i] = nodes[0];
+    SettleNode(nodes, 0, i, node);
+  }
+}
+
+// Puts nodes in order, equal keys as `std::sort` of libstdc++ 12 leaves them: large segments are
+// divided at a median of three, or become heaps if that went on for too long; then one stable sort
+// by insertion.
 ORBSERVE_HOST_DEVICE inline void SortNodes(uint64_t* nodes, int count) {
   struct Segment {
     int begin;
     int end;
     int budget;  // divisions that may follow
   };
-  constexpr int kSmallSegment = 16;
-  int budget = 0;
-  for (int rest = count; rest > 1; rest /= 2) budget += 2;
   Segment open[64];  // one for each division on the way down
   int segments = 0;
-  if (count > 0) open[segments++] = {0, count, budget};
+  if (count > 0) open[segments++] = {0, count, NodeDivisions(count)};
   while (segments > 0) {
     Segment segment = open[--segments];
-    while (segment.end - segment.begin > kSmallSegment) {
+    while (segment.end - segment.begin > kSmallNodeSegment) {
       uint64_t* const first = nodes + segment.begin;
       const int size = segment.end - segment.begin;
       if (segment.budget == 0) {
-        for (int i = (size - 2) / 2; i >= 0; --i) SettleNode(first, i, size, first[i]);
-        for (int i = size - 1; i > 0; --i) {
-          const uint64_t node = first[i];
-          first[i] = first[0];
-          SettleNode(first, 0, i, node);
-        }
+        SortNodesByHeap(first, size);
         break;
       }
       --segment.budget;
-      const int b = 1;
-      const int c = size / 2;
-      const int e = size - 1;
-      int median = 0;
-      if (NodePrecedes(first[b], first[c])) {
-        median = NodePrecedes(first[c], first[e]) ? c : NodePrecedes(first[b], first[e]) ? e : b;
-      } else {
-        median = NodePrecedes(first[b], first[e]) ? b : NodePrecedes(first[c], first[e]) ? e : c;
-      }
+      const int median = MedianNode(first, size);
       const uint64_t pivot = first[median];
       first[median] = first[0];
       first[0] = pivot;

@@ -15,12 +15,14 @@
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 #include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
 namespace {
 
 constexpr int kThreads = 128;
+constexpr int kPixelsAtOnce = 4;                            // of a thread that are under way
 constexpr int kLargestZonePx = 2 * algo::kZoneLeastPx - 1;  // of a side
 constexpr int kMostCorners = ((kLargestZonePx + 1) / 2) * ((kLargestZonePx + 1) / 2);
 
@@ -30,6 +32,7 @@ __global__ __launch_bounds__(kThreads) void ZoneFastKernel(
   __shared__ int peak_count;
   __shared__ int kept_count;
   __shared__ int list_begin;
+  BeginNextKernel();
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   FrameCounters& counters = params.frames.counters[frame_index];
@@ -58,21 +61,31 @@ __global__ __launch_bounds__(kThreads) void ZoneFastKernel(
   __syncthreads();  // nothing is counted yet
 
   bool has_strong = false;
-  for (int i = static_cast<int>(threadIdx.x); i < width * height; i += kThreads) {
-    const int x = x_begin + i % width;
-    const int y = y_begin + i / width;
-    const uint32_t own = map[static_cast<int64_t>(y) * pitch + x];
-    if (own == 0) continue;
-    bool is_peak = true;
+  const auto take_peak = [&](int x, int y, uint32_t own) {
     for (int v = Max(y - 1, y_begin); v <= Min(y + 1, y_end - 1); ++v) {
       for (int u = Max(x - 1, x_begin); u <= Min(x + 1, x_end - 1); ++u) {
-        if (u == x && v == y) continue;
-        is_peak = is_peak && map[static_cast<int64_t>(v) * pitch + u] < own;
+        if ((u != x || v != y) && map[static_cast<int64_t>(v) * pitch + u] >= own) return;
       }
     }
-    if (!is_peak) continue;
     peaks[atomicAdd(&peak_count, 1)] = algo::RankKey(algo::ValueOfOrderedBits(own), x, y);
     has_strong = has_strong || own >= strong;
+  };
+  for (int base = static_cast<int>(threadIdx.x); base < width * height;
+       base += kThreads * kPixelsAtOnce) {
+    int x[kPixelsAtOnce];
+    int y[kPixelsAtOnce];
+    uint32_t own[kPixelsAtOnce];
+#pragma unroll
+    for (int k = 0; k < kPixelsAtOnce; ++k) {
+      const int i = base + k * kThreads;
+      x[k] = x_begin + i % width;
+      y[k] = y_begin + i / width;
+      own[k] = i < width * height ? map[static_cast<int64_t>(y[k]) * pitch + x[k]] : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < kPixelsAtOnce; ++k) {
+      if (own[k] != 0) take_peak(x[k], y[k], own[k]);
+    }
   }
   const bool zone_is_strong = __syncthreads_or(has_strong ? 1 : 0) != 0;  // and all are counted
   // The keys that stay, each at its place among them.

@@ -5,10 +5,12 @@
 // order (features/algo/node_list.h).
 //
 // Candidates sorted by path (LaunchPathOrder()) hold every node as a run, and a split is three
-// searches. One block a level keeps the list in global memory, front first. The place of a child in
-// the next list follows from a scan over the children of the nodes that are split, the last made
-// first; behind them come the nodes that stayed. One thread sorts the open nodes of a pass: equal
-// keys must end as the algorithm of the sort leaves them.
+// searches, one step after the other for all three. One block a level keeps the list in global
+// memory, front first. The place of a child in the next list follows from a scan over the children
+// of the nodes that are split, the last made first; behind them come the nodes that stayed.
+//
+// Shared memory: 46 KiB, of which 22 hold paths and 24 the open nodes of a pass while they are
+// sorted. Longer lists stay in global memory.
 
 #include "gpu/steps/select/node_list.h"
 
@@ -17,16 +19,32 @@
 #include "features/algo/node_list.h"
 #include "features/algo/order.h"
 #include "features/host_device.h"
+#include "features/input_limits.h"
 #include "features/pipeline/capacity.h"
-#include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 #include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/select/block_scan.cuh"
+#include "gpu/steps/select/node_sort.cuh"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kOpenAtHand = 2048;  // open nodes that are sorted in shared memory
+constexpr int kOpenAtHand = 1024;   // open nodes that are sorted in shared memory
+constexpr int kPathsAtHand = 5632;  // candidates whose paths are in shared memory
+constexpr int kLanesPerNode = 8;    // they find the best corner of a node
+
+struct ListMemory {
+  uint64_t open[kOpenAtHand];
+  uint64_t sorted[kOpenAtHand];
+  int up[kOpenAtHand];
+  int down[kOpenAtHand];
+  uint32_t steps[kPathsAtHand];
+  int warp_sums[kScanWarps];
+};
+static_assert(sizeof(ListMemory) <= 48 * 1024);
+static_assert(kMaxSidePx / algo::kZoneLeastPx < kScanThreads && kScanThreads <= kOpenAtHand,
+              "each root has a thread, and a place in ListMemory::up");
 
 // A node: a run of candidates, and its depth. 0: no node.
 constexpr int kRunBits = 26;
@@ -64,41 +82,51 @@ __device__ __forceinline__ int SumBefore(int value, int* warp_sums, int* total) 
 struct OrderedPaths {
   const uint64_t* ordered;
   int shift;
+  const uint32_t* at_hand;  // Steps() in shared memory; null for a long list
 
   __device__ uint64_t At(int i) const { return ordered[i] >> shift; }
-  // First candidate of [begin, end) whose path is not below `path`.
-  __device__ int LowerBound(int begin, int end, uint64_t path) const {
-    while (begin < end) {
-      const int middle = begin + (end - begin) / 2;
-      if (At(middle) < path) {
-        begin = middle + 1;
-      } else {
-        end = middle;
-      }
-    }
-    return begin;
+  __device__ int RootOf(int i) const { return static_cast<int>(At(i) >> (2 * algo::kNodeDepth)); }
+  // Path without its root, which is the same for all candidates of a node.
+  __device__ uint32_t Steps(int i) const {
+    static_assert(2 * algo::kNodeDepth == 32);
+    return at_hand != nullptr ? at_hand[i] : static_cast<uint32_t>(At(i));
   }
 };
 
-// The children of a node: child i has the candidates [bound[i], bound[i + 1]).
+// The children of a node: child i has the candidates [bound[i], bound[i + 1]). A node without
+// candidates has none.
 struct Children {
   int bound[5];
-  int count;  // of those that are not empty
+  int count = 0;  // of those that are not empty
 
   __device__ Children(const OrderedPaths& paths, const Run& run) {
-    const int shift = 2 * Max(algo::kNodeDepth - 1 - run.depth, 0);
-    const uint64_t node = paths.At(run.begin) >> (shift + 2) << 2;
-    bound[0] = run.begin;
+#pragma unroll
+    for (int child = 0; child < 4; ++child) bound[child] = run.begin;
     bound[4] = run.begin + run.count;
-    count = 0;
-    for (int child = 1; child < 4; ++child) {
-      bound[child] = paths.LowerBound(bound[child - 1], bound[4],
-                                      (node | static_cast<uint64_t>(child)) << shift);
+    if (run.count == 0) return;
+    const int shift = 2 * Max(algo::kNodeDepth - 1 - run.depth, 0);
+    const uint32_t node = paths.Steps(run.begin) & ~((4u << shift) - 1u);
+    // The first candidates that are not below children 1, 2 and 3.
+    int rest = run.count;
+    for (; rest > 1; rest -= rest / 2) {
+      const int half = rest / 2;
+#pragma unroll
+      for (int child = 1; child < 4; ++child) {
+        const uint32_t steps = paths.Steps(bound[child] + half - 1);
+        if (steps < (node | static_cast<uint32_t>(child) << shift)) bound[child] += half;
+      }
     }
+#pragma unroll
+    for (int child = 1; child < 4; ++child) {
+      const uint32_t steps = paths.Steps(bound[child]);
+      if (steps < (node | static_cast<uint32_t>(child) << shift)) ++bound[child];
+    }
+#pragma unroll
     for (int child = 0; child < 4; ++child) count += bound[child] < bound[child + 1] ? 1 : 0;
   }
   // Writes them in the order in which they are made.
   __device__ void Write(int depth, uint64_t* to) const {
+#pragma unroll
     for (int child = 0; child < 4; ++child) {
       const int size = bound[child + 1] - bound[child];
       if (size > 0) *to++ = PackRun({bound[child], size, depth + 1});
@@ -115,24 +143,31 @@ struct NodeList {
   uint64_t* children = nullptr;  // of a pass, in the order in which they were made
   uint64_t* stayed = nullptr;    // of a pass
   uint64_t* open = nullptr;      // algo::SortedNode() of the open children of a pass, in that order
-  int* warp_sums = nullptr;      // shared
+  ListMemory* memory = nullptr;  // shared
   int length = 0;
   int open_count = 0;
 
   __device__ void MakeRoots(int number) {
-    for (int base = 0; base < roots.count; base += kScanThreads) {
-      const int root = base + static_cast<int>(threadIdx.x);
-      int begin = 0;
-      int end = 0;
-      if (root < roots.count) {
-        constexpr int kShift = 2 * algo::kNodeDepth;
-        begin = paths.LowerBound(0, number, static_cast<uint64_t>(root) << kShift);
-        end = paths.LowerBound(begin, number, static_cast<uint64_t>(root + 1) << kShift);
-      }
-      int total = 0;
-      const int place = length + SumBefore(begin < end ? 1 : 0, warp_sums, &total);
-      if (begin < end) nodes[place] = PackRun({begin, end - begin, 0});
-      length += total;
+    const int thread = static_cast<int>(threadIdx.x);
+    int* const first = memory->up;  // candidate of each root, or -1
+    if (thread < roots.count) first[thread] = -1;
+    __syncthreads();  // no root has a candidate yet
+    const bool is_short = number <= kPathsAtHand;
+    for (int i = thread; i < number; i += kScanThreads) {
+      const int root = paths.RootOf(i);
+      if (i == 0 || paths.RootOf(i - 1) != root) first[root] = i;
+      if (is_short) memory->steps[i] = static_cast<uint32_t>(paths.At(i));
+    }
+    paths.at_hand = is_short ? memory->steps : nullptr;
+    __syncthreads();  // the first candidates and the paths are there
+    const int begin = thread < roots.count ? first[thread] : -1;
+    const int place = CountBefore(begin >= 0, memory->warp_sums, &length);
+    if (begin >= 0) memory->down[place] = begin;
+    __syncthreads();  // roots without candidates are left out
+    if (thread < length) {
+      const int own = memory->down[thread];
+      const int end = thread + 1 < length ? memory->down[thread + 1] : number;
+      nodes[thread] = PackRun({own, end - own, 0});
     }
     __syncthreads();  // the list is complete
   }
@@ -147,7 +182,7 @@ struct NodeList {
       const int place = made - 1 - i;
       if (i < made) nodes[place] = child;
       int total = 0;
-      const int at = open_count + SumBefore(run.count > 1 ? 1 : 0, warp_sums, &total);
+      const int at = open_count + SumBefore(run.count > 1 ? 1 : 0, memory->warp_sums, &total);
       if (run.count > 1) {
         open[at] = algo::SortedNode(run.count,
                                     algo::NodeLeft(paths.At(run.begin), run.depth, roots), place);
@@ -175,7 +210,7 @@ struct NodeList {
       // Both sums at once: children in the lower half.
       int total = 0;
       const int before =
-          SumBefore((splits ? of.count : 0) | (stays ? 1 << 16 : 0), warp_sums, &total);
+          SumBefore((splits ? of.count : 0) | (stays ? 1 << 16 : 0), memory->warp_sums, &total);
       if (splits) of.Write(run.depth, children + made + (before & 0xffff));
       if (stays) stayed[kept + (before >> 16)] = node;
       made += total & 0xffff;
@@ -186,16 +221,20 @@ struct NodeList {
   }
 
   // Splits open nodes, the largest first, until there are `wanted` nodes.
-  __device__ void Pass(int wanted, uint64_t* at_hand) {
-    const bool is_small = open_count <= kOpenAtHand;
-    uint64_t* const sorted = is_small ? at_hand : open;
-    if (is_small) {
+  __device__ void Pass(int wanted) {
+    uint64_t* sorted = stayed;
+    if (open_count <= kOpenAtHand) {
+      sorted = memory->sorted;
       for (int i = static_cast<int>(threadIdx.x); i < open_count; i += kScanThreads) {
-        sorted[i] = open[i];
+        memory->open[i] = open[i];
       }
       __syncthreads();  // all nodes are at hand
+      SortNodesOfBlock(memory->open, open_count, memory->up, memory->down, sorted);
+    } else {
+      // An open node has two candidates or more, so the children's memory holds two numbers each.
+      int* const places = reinterpret_cast<int*>(children);
+      SortNodesOfBlock(open, open_count, places, places + open_count, sorted);
     }
-    if (threadIdx.x == 0) algo::SortNodes(sorted, open_count);
     __syncthreads();  // they are sorted
     int made = 0;
     int gained = 0;
@@ -206,15 +245,15 @@ struct NodeList {
       const Run run = is_open ? UnpackRun(nodes[place]) : Run{0, 0, 0};
       const Children of(paths, run);
       int total = 0;
-      const int gain_before = SumBefore(is_open ? of.count - 1 : 0, warp_sums, &total);
+      const int gain_before = SumBefore(is_open ? of.count - 1 : 0, memory->warp_sums, &total);
       const bool splits = is_open && length + gained + gain_before < wanted;
       if (splits) {
         // All before it are split: each has made one more than it gained.
         of.Write(run.depth, children + made + gain_before + static_cast<int>(threadIdx.x));
         nodes[place] = 0;
       }
-      made += SumOfBlock(splits ? of.count : 0, warp_sums);
-      gained += SumOfBlock(splits ? of.count - 1 : 0, warp_sums);
+      made += SumOfBlock(splits ? of.count : 0, memory->warp_sums);
+      gained += SumOfBlock(splits ? of.count - 1 : 0, memory->warp_sums);
     }
     __syncthreads();  // nodes that were split are marked
     int kept = 0;
@@ -222,7 +261,7 @@ struct NodeList {
       const int i = base + static_cast<int>(threadIdx.x);
       const uint64_t node = i < length ? nodes[i] : 0;
       int total = 0;
-      const int before = SumBefore(node != 0 ? 1 : 0, warp_sums, &total);
+      const int before = SumBefore(node != 0 ? 1 : 0, memory->warp_sums, &total);
       if (node != 0) stayed[kept + before] = node;
       kept += total;
     }
@@ -230,7 +269,7 @@ struct NodeList {
     Rebuild(made, kept);
   }
 
-  __device__ void Build(int number, int wanted, uint64_t* at_hand) {
+  __device__ void Build(int number, int wanted) {
     MakeRoots(number);
     for (;;) {
       const int before = length;
@@ -240,7 +279,7 @@ struct NodeList {
     }
     while (open_count > 0) {
       const int before = length;
-      Pass(wanted, at_hand);
+      Pass(wanted);
       if (length >= wanted || length == before) return;
     }
   }
@@ -249,8 +288,9 @@ struct NodeList {
 // One level of one frame.
 __global__ __launch_bounds__(kScanThreads) void NodeListKernel(
     const __grid_constant__ NodeListParams params) {
-  __shared__ int warp_sums[kScanWarps];
-  __shared__ uint64_t at_hand[kOpenAtHand];
+  __shared__ ListMemory memory;
+  BeginNextKernel();
+  AwaitKernelBefore();
   const QuadtreeParams& order = params.order;
   const int frame_index = order.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = order.frames.params[frame_index];
@@ -269,27 +309,27 @@ __global__ __launch_bounds__(kScanThreads) void NodeListKernel(
   uint64_t* const spare = Global(frame.spare) + begin;
   const uint64_t* const keys = spare + entries;
 
-  NodeList list = {{spare, order.level[l].path_shift}, order.level[l].roots};
+  NodeList list = {{spare, order.level[l].path_shift, nullptr}, order.level[l].roots};
   list.nodes = spare + 2 * static_cast<int64_t>(entries);
   list.children = spare + 3 * static_cast<int64_t>(entries);
   list.open = spare + 4 * static_cast<int64_t>(entries);
   list.stayed = Global(frame.survivors) + begin;  // whose runs have been put in order
-  list.warp_sums = warp_sums;
-  list.Build(number, frame.second_cut[l], at_hand);
+  list.memory = &memory;
+  list.Build(number, frame.second_cut[l]);
   if (threadIdx.x == 0) counters.kept[l] = list.length;
 
-  // A warp takes the best of a node: the highest score, of equal ones the first in the order of
-  // zones.
+  // The best of each node: the highest score, of equal ones the first in the order of zones.
   const ListRoom ranked = frame.ranked_room[l];
   uint64_t* const to = Global(frame.ranked) + ranked.begin;
   const algo::Zones zones = params.zones[l];
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanesPerNode;
   const int last = Min(list.length, ranked.count);
-  for (int n = static_cast<int>(threadIdx.x) / kWarpLanes; n < last; n += kScanWarps) {
-    const Run run = UnpackRun(list.nodes[n]);
+  for (int base = 0; base < last; base += kScanThreads / kLanesPerNode) {
+    const int n = base + static_cast<int>(threadIdx.x) / kLanesPerNode;
+    const Run run = n < last ? UnpackRun(list.nodes[n]) : Run{0, 0, 0};
     uint64_t best = ~uint64_t{0};
     uint64_t best_key = 0;
-    for (int i = lane; i < run.count; i += kWarpLanes) {
+    for (int i = lane; i < run.count; i += kLanesPerNode) {
       const uint64_t key = keys[run.begin + i];
       const uint64_t rank =
           key >> 32 << 32 | zones.OrderOf(algo::RankKeyX(key), algo::RankKeyY(key));
@@ -299,7 +339,7 @@ __global__ __launch_bounds__(kScanThreads) void NodeListKernel(
       }
     }
 #pragma unroll
-    for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    for (int distance = kLanesPerNode / 2; distance > 0; distance /= 2) {
       const uint64_t other = __shfl_xor_sync(kFullWarp, best, distance);
       const uint64_t other_key = __shfl_xor_sync(kFullWarp, best_key, distance);
       if (other < best) {
@@ -307,7 +347,7 @@ __global__ __launch_bounds__(kScanThreads) void NodeListKernel(
         best_key = other_key;
       }
     }
-    if (lane == 0) to[n] = best_key;
+    if (lane == 0 && n < last) to[n] = best_key;
   }
 }
 
@@ -317,8 +357,8 @@ absl::Status LaunchNodeList(const NodeListParams& params, cudaStream_t stream) {
   if (params.order.frames.count == 0) return absl::OkStatus();
   ORBSERVE_RETURN_IF_ERROR(LaunchPathOrder(params.order, /*of_node_list=*/true, stream));
   const dim3 grid(params.order.keys.levels, params.order.frames.count);
-  NodeListKernel<<<grid, kScanThreads, 0, stream>>>(params);
-  return CheckLaunch("NodeListKernel");
+  return LaunchKernel(NodeListKernel, "NodeListKernel", grid, kScanThreads, params.order.overlaps,
+                      params, stream);
 }
 
 NodeListStep::NodeListStep(const CompiledPipeline& pipeline, const KeyListBuffers& keys)
@@ -340,6 +380,8 @@ absl::Status NodeListStep::Enqueue(const StepContext& context, cudaStream_t stre
   params.order.frames = context.frames;
   params.order.keys = keys_.At(context);
   params.order.multiprocessors = context.tables->multiprocessors;
+  params.order.follows = context.follows;
+  params.order.overlaps = context.overlaps;
   return LaunchNodeList(params, stream);
 }
 

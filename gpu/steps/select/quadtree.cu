@@ -27,6 +27,7 @@
 #include "features/algo/quadtree.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
 #include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
@@ -76,6 +77,8 @@ template <bool kNodeList>
 __global__ __launch_bounds__(kSortThreads) void QuadtreePathsKernel(
     const __grid_constant__ QuadtreeParams params) {
   __shared__ uint64_t run[kRunKeys];
+  BeginNextKernel();
+  AwaitKernelBefore();
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
@@ -116,6 +119,8 @@ template <bool kNodeList>
 __global__ __launch_bounds__(kMergeThreads) void QuadtreeOrderKernel(
     const __grid_constant__ QuadtreeParams params) {
   __shared__ int parts[kMergeWarps][kWarpLanes];
+  BeginNextKernel();
+  AwaitKernelBefore();
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
@@ -428,16 +433,12 @@ absl::Status LaunchPathOrder(const QuadtreeParams& params, bool of_node_list, cu
   if (frames == 0) return absl::OkStatus();
   const dim3 run_grid(Max(params.multiprocessors / frames, 8), frames);
   const dim3 merge_grid(Max(8 * params.multiprocessors / frames, params.multiprocessors), frames);
-  if (of_node_list) {
-    QuadtreePathsKernel<true><<<run_grid, kSortThreads, 0, stream>>>(params);
-    ORBSERVE_RETURN_IF_ERROR(CheckLaunch("QuadtreePathsKernel"));
-    QuadtreeOrderKernel<true><<<merge_grid, kMergeThreads, 0, stream>>>(params);
-  } else {
-    QuadtreePathsKernel<false><<<run_grid, kSortThreads, 0, stream>>>(params);
-    ORBSERVE_RETURN_IF_ERROR(CheckLaunch("QuadtreePathsKernel"));
-    QuadtreeOrderKernel<false><<<merge_grid, kMergeThreads, 0, stream>>>(params);
-  }
-  return CheckLaunch("QuadtreeOrderKernel");
+  const auto paths = of_node_list ? QuadtreePathsKernel<true> : QuadtreePathsKernel<false>;
+  ORBSERVE_RETURN_IF_ERROR(LaunchKernel(paths, "QuadtreePathsKernel", run_grid, kSortThreads,
+                                        params.follows, params, stream));
+  const auto order = of_node_list ? QuadtreeOrderKernel<true> : QuadtreeOrderKernel<false>;
+  return LaunchKernel(order, "QuadtreeOrderKernel", merge_grid, kMergeThreads, params.overlaps,
+                      params, stream);
 }
 
 absl::Status LaunchQuadtree(const QuadtreeParams& params, cudaStream_t stream) {
@@ -469,6 +470,8 @@ absl::Status QuadtreeStep::Enqueue(const StepContext& context, cudaStream_t stre
   for (int l = 0; l < kMaxLevels; ++l) params.level[l] = level_[l];
   params.border_px = border_px_;
   params.multiprocessors = context.tables->multiprocessors;
+  params.follows = context.follows;
+  params.overlaps = context.overlaps;
   return LaunchQuadtree(params, stream);
 }
 

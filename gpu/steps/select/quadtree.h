@@ -35,6 +35,8 @@ struct QuadtreeParams {
   QuadtreeLevel level[kMaxLevels];
   int32_t border_px;
   int32_t multiprocessors;
+  bool follows;   // the first kernel may begin while the one before it ends
+  bool overlaps;  // likewise the others
 };
 
 // Sorts the candidates of each list by path, to the first half of FrameParams::spare, and takes
