@@ -7,14 +7,15 @@
 // exit code (0 = no byte differs, 1 = some do, 2 = usage, 77 = no device; 1 instead of 77 where
 // ORBSERVE_EXPECT_GPU is set, and not to 0).
 //
-//   gpu_grid_parity [--synthetic] [--presets] [--sets N] [--every N] [--devices 0,1]
-//                   [FOLDER_OR_FILE...]
+//   gpu_grid_parity [--synthetic] [--presets] [--sets N] [--orb-slam3 N] [--every N]
+//                   [--devices 0,1] [FOLDER_OR_FILE...]
 //
 // The settings are a grid of the pipeline `orb`: 500, 1000, 2000, 5000 features; 1, 4, 8 levels of
 // 1.2 and 2.0; Harris and FAST scores. --presets takes every preset instead, --sets N so many
-// random pipelines, or both. --synthetic adds images made by rule. --every N takes every N-th
-// setting for each image, another one for each. That cv::ORB gives the CPU backend's answers is
-// what orb_parity shows, with the same grid.
+// random pipelines, --orb-slam3 N so many random settings of that preset for each image, without
+// masks and given keypoints, which it refuses; or several of them. --synthetic adds images made by
+// rule. --every N takes every N-th setting for each image, another one for each. That cv::ORB gives
+// the CPU backend's answers is what orb_parity shows, with the same grid.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -37,6 +38,7 @@
 #include "decode/image_decoder.h"
 #include "features/backend.h"
 #include "features/errors.h"
+#include "features/pipeline/compiled.h"
 #include "gpu/gpu_backend.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
@@ -56,6 +58,7 @@ struct Settings {
   PipelineOptions pipeline;
   std::vector<FrameParameters> frames;  // of a frame each
   FrameParameters masked;               // of one more frame, under a mask
+  bool plain = false;                   // neither masks nor given keypoints
 };
 
 FrameParameters Wanting(int max_features, FrameParameters parameters = {}) {
@@ -86,7 +89,7 @@ std::vector<Settings> Grid() {
 std::vector<Settings> PresetSettings() {
   std::vector<Settings> all;
   for (const Preset& preset : Presets()) {
-    // It refuses masks; gpu_orb_slam3_test.cc compares it.
+    // It refuses masks and given keypoints; --orb-slam3 compares it.
     if (preset.pipeline.select.selection == Selection::kOrbSlam3) continue;
     all.push_back({std::string(preset.name),
                    preset.pipeline,
@@ -105,6 +108,45 @@ std::vector<Settings> RandomSettings(int count) {
     settings.name = absl::StrCat("set ", i, " ", Printed(settings.pipeline));
     settings.frames = {RandomParameters(settings.pipeline, random)};
     settings.masked = RandomParameters(settings.pipeline, random);
+    all.push_back(std::move(settings));
+  }
+  return all;
+}
+
+// With as many levels as `image` has an answer for; none where there is no answer at all.
+std::vector<Settings> OrbSlam3Settings(int count, const TestImage& image, uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto between = [&random](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  const Preset& preset = **FindPreset("orb-slam3");
+  std::vector<Settings> all;
+  for (int i = 0; i < count; ++i) {
+    Settings settings;
+    settings.plain = true;
+    settings.pipeline = preset.pipeline;
+    PyramidOptions& pyramid = settings.pipeline.pyramid;
+    if (i > 0) {
+      pyramid.scale_factor = 1.05f + static_cast<float>(between(0, 120)) / 100.0f;
+      pyramid.levels = between(1, 12);
+    }
+    const auto has_answer = [&] {
+      return CompilePipeline({image.width_px(), image.height_px(), settings.pipeline}).ok();
+    };
+    while (pyramid.levels > 1 && !has_answer()) --pyramid.levels;
+    if (!has_answer()) continue;
+    settings.name = absl::StrCat("orb-slam3 ", i, " ", Printed(settings.pipeline));
+    settings.frames = {preset.frame};
+    for (int frame = 0; frame < 4; ++frame) {
+      FrameParameters parameters = Wanting(between(1, frame == 0 ? 20 : 5000), preset.frame);
+      parameters.fast_threshold_grey = between(5, 60);
+      parameters.fast_threshold_low_grey = between(0, parameters.fast_threshold_grey);
+      if (frame % 2 == 0) {
+        parameters.lapping_begin_px = between(0, image.width_px());
+        parameters.lapping_end_px = between(0, image.width_px());
+      }
+      settings.frames.push_back(parameters);
+    }
     all.push_back(std::move(settings));
   }
   return all;
@@ -267,6 +309,7 @@ class Plans {
     std::shared_ptr<FeaturePlan> cpu;
     std::shared_ptr<FeaturePlan> cuda;
   };
+  void Clear() { pairs_.clear(); }
   absl::StatusOr<Pair> Get(const PlanSpec& spec) {
     for (const Pair& pair : pairs_) {
       if (pair.cpu->spec() == spec) return pair;
@@ -309,7 +352,9 @@ void CompareImage(const std::string& name, const TestImage& image, size_t number
       frames.push_back({.image = image.view(), .parameters = parameters});
     }
     const TestImage mask = RandomMask(image.width_px(), image.height_px(), seed);
-    frames.push_back({.image = image.view(), .mask = mask.view(), .parameters = settings.masked});
+    if (!settings.plain) {
+      frames.push_back({.image = image.view(), .mask = mask.view(), .parameters = settings.masked});
+    }
 
     std::vector<size_t> all(frames.size());
     std::iota(all.begin(), all.end(), size_t{0});
@@ -320,15 +365,17 @@ void CompareImage(const std::string& name, const TestImage& image, size_t number
       ++totals->differing_runs;
       continue;
     }
-    // Levels that the image is too small for do not exist, and keypoints there are refused; those
-    // that have features do.
-    const Features& detected = *expected.frames[0].features;
-    const int levels = detected.count() == 0 ? 1 : 1 + detected.octave.back();
-    frames.push_back({.image = image.view(), .parameters = settings.frames[0]});
-    frames.back().given_keypoints = MakeGiven(detected, levels, image, random);
-    FrameBatchAnswer given =
-        RunBatch(*backends.cpu, pair->cpu, MakeJobs(*backends.cpu, frames, {frames.size() - 1}));
-    expected.frames.push_back(std::move(given.frames[0]));
+    if (!settings.plain) {
+      // Levels that the image is too small for do not exist, and keypoints there are refused; those
+      // that have features do.
+      const Features& detected = *expected.frames[0].features;
+      const int levels = detected.count() == 0 ? 1 : 1 + detected.octave.back();
+      frames.push_back({.image = image.view(), .parameters = settings.frames[0]});
+      frames.back().given_keypoints = MakeGiven(detected, levels, image, random);
+      FrameBatchAnswer given =
+          RunBatch(*backends.cpu, pair->cpu, MakeJobs(*backends.cpu, frames, {frames.size() - 1}));
+      expected.frames.push_back(std::move(given.frames[0]));
+    }
     CompareFrames(what, backends, pair->cuda, frames, expected.frames, random, totals);
   }
 }
@@ -339,12 +386,15 @@ int Main(int argc, char** argv) {
   bool synthetic = false;
   bool presets = false;
   int sets = 0;
+  int orb_slam3 = 0;
   int every = 1;
   gpu::GpuBackendOptions options;
   app.add_option("images", paths, "Folders or files");
   app.add_flag("--synthetic", synthetic, "Images made by rule, too");
   app.add_flag("--presets", presets, "Every preset instead of the grid");
   app.add_option("--sets", sets, "So many random pipelines instead of the grid")
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--orb-slam3", orb_slam3, "So many random settings of orb-slam3 for each image")
       ->check(CLI::Range(1, 10'000));
   app.add_option("--every", every, "Take every N-th setting")->check(CLI::Range(1, 1000));
   app.add_option("--devices", options.devices, "CUDA ordinals")->delimiter(',');
@@ -385,11 +435,18 @@ int Main(int argc, char** argv) {
 
   std::vector<Settings> settings = presets ? PresetSettings() : std::vector<Settings>();
   for (Settings& random : RandomSettings(sets)) settings.push_back(std::move(random));
-  if (settings.empty()) settings = Grid();
+  if (settings.empty() && orb_slam3 == 0) settings = Grid();
 
   const auto begin = std::chrono::steady_clock::now();
   Totals totals;
   Plans plans(&backends);
+  const auto compare = [&](const std::string& name, const TestImage& image, size_t number) {
+    std::vector<Settings> own = settings;
+    const auto seed = static_cast<uint32_t>(number + 20266);
+    for (Settings& random : OrbSlam3Settings(orb_slam3, image, seed)) own.push_back(random);
+    if (orb_slam3 > 0) plans.Clear();  // no other image has these
+    CompareImage(name, image, number, own, every, backends, plans, &totals);
+  };
   for (size_t f = 0; f < files.size(); ++f) {
     const auto image = LoadGrey(files[f]);
     if (!image.ok()) {
@@ -397,25 +454,25 @@ int Main(int argc, char** argv) {
       ++totals.differing_runs;
       continue;
     }
-    CompareImage(files[f], *image, f, settings, every, backends, plans, &totals);
+    compare(files[f], *image, f);
     if (totals.differing_runs > 20) break;
   }
   if (synthetic) {
     const std::vector<NamedImage> images = SyntheticImages();
     for (size_t i = 0; i < images.size(); ++i) {
-      CompareImage(images[i].name, images[i].image, files.size() + i, settings, every, backends,
-                   plans, &totals);
+      compare(images[i].name, images[i].image, files.size() + i);
     }
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   std::printf(
-      "images %lld, settings %zu, frames %lld in %lld batches, features %lld, differing frames "
+      "images %lld, settings %zu and %d of orb-slam3, frames %lld in %lld batches, features %lld, "
+      "differing frames "
       "%lld, "
       "differing bytes %lld; %.0f s\n",
-      static_cast<long long>(totals.images), settings.size(), static_cast<long long>(totals.runs),
-      static_cast<long long>(totals.batches), static_cast<long long>(totals.features),
-      static_cast<long long>(totals.differing_runs), static_cast<long long>(totals.differing_bytes),
-      time.count());
+      static_cast<long long>(totals.images), settings.size(), orb_slam3,
+      static_cast<long long>(totals.runs), static_cast<long long>(totals.batches),
+      static_cast<long long>(totals.features), static_cast<long long>(totals.differing_runs),
+      static_cast<long long>(totals.differing_bytes), time.count());
   return totals.differing_runs == 0 ? 0 : 1;
 }
 
