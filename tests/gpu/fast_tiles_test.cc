@@ -32,7 +32,7 @@ CompiledPipeline PipelineOf(int width_px, int height_px, int window_px, int bord
 // Every pixel that may be a corner, and no other one, is yielded by one tile, which looks at all
 // pixels of its window.
 void ExpectEachPixelOnce(const CompiledPipeline& pipeline, const FastTiles& tiles) {
-  const bool is_map = HasResponseMap(pipeline.spec.pipeline);
+  const bool is_map = HasResponseMap(pipeline.spec.pipeline) || HasZones(pipeline.spec.pipeline);
   LevelImages images = {};
   std::vector<std::vector<int>> yielded;
   for (int l = 0; l < tiles.levels; ++l) {
@@ -95,6 +95,18 @@ TEST(FastTilesTest, YieldEachPixelOnceForEveryWindowAndBorder) {
         }
       }
     }
+  }
+}
+
+// Zones are searched in response maps.
+TEST(FastTilesTest, YieldEachPixelOnceForZones) {
+  CompiledPipeline pipeline;
+  pipeline.spec = {387, 260, (*FindPreset("orb-slam3"))->pipeline};
+  pipeline.pyramid = PyramidGeometry::For(pipeline.spec);
+  for (const int looked_rows : {12, 16, 24, 32}) {
+    const FastTiles tiles = FastTiles::With(looked_rows, pipeline);
+    EXPECT_EQ(tiles.radius_px, 0);
+    ExpectEachPixelOnce(pipeline, tiles);
   }
 }
 

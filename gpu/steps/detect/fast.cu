@@ -265,7 +265,7 @@ void LaunchLargeWindow(const FastParams& params, dim3 grid, cudaStream_t stream)
 
 FastTiles FastTiles::With(int rows, const CompiledPipeline& pipeline) {
   const PipelineOptions& options = pipeline.spec.pipeline;
-  const bool is_map = HasResponseMap(options);
+  const bool is_map = HasResponseMap(options) || HasZones(options);
   FastTiles tiles = {};
   tiles.radius_px = is_map ? 0 : WindowRadiusPx(options);
   tiles.border_px = is_map ? 0 : options.select.border_px;
