@@ -567,6 +567,8 @@ TEST(CpuMemoryTest, FramesOfTheMostPixelsFitWithAllPresets) {
   const auto fits = [&](int64_t pixels, double width_by_height) {
     for (const Preset& preset : Presets()) {
       if (!preset.available) continue;
+      // orb-slam3 has no answer for images that are twice as high as wide.
+      if (width_by_height <= 0.5 && preset.name == "orb-slam3") continue;
       const int height_px =
           static_cast<int>(std::sqrt(static_cast<double>(pixels) / width_by_height));
       const int width_px = static_cast<int>(pixels / height_px);
