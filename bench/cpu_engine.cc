@@ -3,7 +3,6 @@
 
 #include "bench/cpu_engine.h"
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -56,17 +55,23 @@ void CpuEngine::Run(int in_flight) {
 }
 
 size_t CpuEngine::CountFeatures() {
-  std::atomic<size_t> features = 0;
+  size_t count = 0;
+  for (const Features& features : Answers()) count += features.count();
+  return count;
+}
+
+std::vector<Features> CpuEngine::Answers() {
+  std::vector<Features> answers;
   std::binary_semaphore done(0);
   for (const FrameJob& job : jobs_) {
     backend_->Submit(plan_, {job}, [&](FrameBatchAnswer answer) {
       if (!answer.frames[0].status.ok()) Die(answer.frames[0].status);
-      features += answer.frames[0].features->count();
+      answers.push_back(*answer.frames[0].features);
       done.release();
     });
     done.acquire();
   }
-  return features;
+  return answers;
 }
 
 }  // namespace orbserve::bench

@@ -29,6 +29,9 @@ class CpuEngine {
   // Features that all frames have together.
   size_t CountFeatures();
 
+  // The answer to each frame.
+  std::vector<Features> Answers();
+
  private:
   std::unique_ptr<FeatureBackend> backend_;
   std::shared_ptr<FeaturePlan> plan_;

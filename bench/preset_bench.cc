@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Every preset beside the nearest that a user of OpenCV can call, one frame in flight. Times are
-// those of one pass over all photographs, each brought to the size of the case. Only `orb` has an
-// equal in OpenCV; the name of each peer says what it does instead, and the numbers of features of
-// both sides are printed with the results.
+// those of one pass over all photographs, each brought to the size of the case. `orb` has
+// an equal in OpenCV, and `orb-slam3` one made of its primitives; the name of each other peer says
+// what it does instead, and the numbers of features of both sides are printed with the results.
 
 #include <hwy/highway.h>
 #include <tbb/version.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <opencv2/core.hpp>
@@ -22,6 +24,7 @@
 
 #include "bench/cpu_engine.h"
 #include "bench/harness.h"
+#include "bench/orb_slam3_peer.h"
 #include "bench/photographs.h"
 #include "cpu/kernels/kernel_target.h"
 #include "features/options.h"
@@ -114,8 +117,44 @@ Peer CornerMapPeer(const Preset& preset) {
           }};
 }
 
+// All steps of ORB-SLAM3 with the same answers, which RunCase() checks.
+Peer OrbSlam3PeerOf(const Preset& preset) {
+  return {"cv::resize, cv::FAST a zone, cv::GaussianBlur, tree in C++",
+          [peer = OrbSlam3Peer(preset.pipeline, preset.frame)](const cv::Mat& frame) {
+            std::vector<cv::KeyPoint> keypoints;
+            cv::Mat descriptors;
+            peer.Extract(frame, &keypoints, &descriptors);
+            return keypoints.size();
+          }};
+}
+
+// Ends the program if an answer of ours is not the peer's.
+void CheckOrbSlam3(const Preset& preset, const std::vector<cv::Mat>& frames,
+                   const std::vector<Features>& answers) {
+  const OrbSlam3Peer peer(preset.pipeline, preset.frame);
+  for (size_t f = 0; f < frames.size(); ++f) {
+    std::vector<cv::KeyPoint> keypoints;
+    cv::Mat descriptors;
+    peer.Extract(frames[f], &keypoints, &descriptors);
+    const Features& ours = answers[f];
+    bool is_same = ours.count() == keypoints.size();
+    for (size_t i = 0; is_same && i < keypoints.size(); ++i) {
+      const cv::KeyPoint& keypoint = keypoints[i];
+      is_same = keypoint.pt.x == ours.x[i] && keypoint.pt.y == ours.y[i] &&
+                keypoint.size == ours.size[i] && keypoint.angle == ours.angle_deg[i] &&
+                keypoint.response == ours.response[i] && keypoint.octave == ours.octave[i] &&
+                std::memcmp(descriptors.ptr(static_cast<int>(i)), ours.descriptors.data() + 32 * i,
+                            32) == 0;
+    }
+    if (is_same) continue;
+    std::fprintf(stderr, "orb-slam3: frame %zu differs from OpenCV's primitives\n", f);
+    std::exit(1);
+  }
+}
+
 // Which one is nearest is a matter of judgement.
 Peer PeerOf(const Preset& preset) {
+  if (preset.pipeline.select.selection == Selection::kOrbSlam3) return OrbSlam3PeerOf(preset);
   if (preset.pipeline.suppress.suppression == Suppression::kCell) return CellPeer(preset);
   if (preset.pipeline.detect.detector != Detector::kFast) return CornerMapPeer(preset);
   return OrbPeer(preset, preset.pipeline.describe.descriptor != Descriptor::kNone);
@@ -140,6 +179,9 @@ void RunCase(Harness& harness, const std::vector<cv::Mat>& photographs, const Pr
         cpu::CpuBackendOptions{.threads = threads, .simd_target = target}, frames, preset.pipeline,
         preset.frame));
     variants.push_back({"orbserve " + target, [engine = engines.back().get()] { engine->Run(1); }});
+  }
+  if (preset.pipeline.select.selection == Selection::kOrbSlam3) {
+    for (const auto& engine : engines) CheckOrbSlam3(preset, frames, engine->Answers());
   }
   if (threads == harness.threads().front()) {  // answers do not depend on threads
     size_t features = 0;
