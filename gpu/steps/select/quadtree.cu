@@ -470,7 +470,8 @@ absl::Status QuadtreeStep::Enqueue(const StepContext& context, cudaStream_t stre
   for (int l = 0; l < kMaxLevels; ++l) params.level[l] = level_[l];
   params.border_px = border_px_;
   params.multiprocessors = context.tables->multiprocessors;
-  params.follows = context.follows;
+  // Steps before it may have no kernel: then this one waits for another stream, too.
+  params.follows = false;
   params.overlaps = context.overlaps;
   return LaunchQuadtree(params, stream);
 }
