@@ -134,7 +134,7 @@ TEST(LowThresholdStepTest, AFrameWithoutASecondThresholdHasNoTasks) {
 TEST(LowThresholdStepTest, DropsWeakCornersFromAResponseMap) {
   constexpr int kWidth = 300;
   constexpr int kHeight = 210;
-  constexpr int kBorder = 7;
+  constexpr int kOddBorder = 7;
   const TestImage image = HalfFaintImage(kWidth, kHeight);
   RunnerInput input;
   input.parameters.fast_threshold_grey = 24;
@@ -144,7 +144,7 @@ TEST(LowThresholdStepTest, DropsWeakCornersFromAResponseMap) {
     spec.pipeline.pyramid.levels = 1;
     spec.pipeline.detect.score = score;
     spec.pipeline.describe = {Orientation::kNone, Descriptor::kNone};
-    spec.pipeline.select.border_px = kBorder;
+    spec.pipeline.select.border_px = kOddBorder;
     CompiledPipeline pipeline = *CompilePipeline(spec);
     pipeline.spec.pipeline.suppress.suppression = Suppression::kMinimumDistance;
     WorkspaceLayout layout;
@@ -164,8 +164,8 @@ TEST(LowThresholdStepTest, DropsWeakCornersFromAResponseMap) {
     const ptrdiff_t pitch = lists.response_pitch[0];
     std::fill_n(map, pitch * kHeight, 0u);
     std::vector<Corner> candidates;
-    for (int y = kBorder; y < kHeight - kBorder; ++y) {
-      for (int x = kBorder; x < kWidth - kBorder; ++x) {
+    for (int y = kOddBorder; y < kHeight - kOddBorder; ++y) {
+      for (int x = kOddBorder; x < kWidth - kOddBorder; ++x) {
         uint8_t ring[algo::kFastRingPixels];
         algo::LoadFastRing(pixels.Row(y) + x, pixels.pitch_bytes, ring);
         const int fast = algo::FastScore(ring, pixels.Row(y)[x], 9);
@@ -179,7 +179,7 @@ TEST(LowThresholdStepTest, DropsWeakCornersFromAResponseMap) {
       }
     }
     std::vector<uint32_t> expected(map, map + pitch * kHeight);
-    const std::vector<Corner> strong = Strong(candidates, 24, kBorder);
+    const std::vector<Corner> strong = Strong(candidates, 24, kOddBorder);
     ASSERT_LT(strong.size(), candidates.size());
     for (const Corner& c : candidates) {
       if (std::find(strong.begin(), strong.end(), c) == strong.end()) {
@@ -187,7 +187,7 @@ TEST(LowThresholdStepTest, DropsWeakCornersFromAResponseMap) {
       }
     }
     const int tasks = step->Begin(frame, 0);
-    ASSERT_EQ(tasks, (kHeight - 2 * kBorder + 31) / 32);
+    ASSERT_EQ(tasks, (kHeight - 2 * kOddBorder + 31) / 32);
     for (int task = tasks - 1; task >= 0; --task) step->Run(frame, 0, task);
     EXPECT_EQ(std::vector<uint32_t>(map, map + pitch * kHeight), expected);
   }
