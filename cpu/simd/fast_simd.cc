@@ -34,6 +34,7 @@
 #include <cstring>
 
 #include "cpu/steps/detect/fast.h"
+#include "cpu/steps/detect/zone_fast.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {
@@ -443,6 +444,23 @@ HWY_INLINE uint64_t Maxima(uint64_t bits, uint8_t* scores, ptrdiff_t scores_pitc
   return bits;
 }
 
+// Maxima<1>(), where neighbours in other zones do not count. `edges`: from the block's first column
+// on.
+HWY_INLINE uint64_t ZoneMaxima(uint64_t bits, const uint8_t* scores, ptrdiff_t scores_pitch,
+                               const ZoneEdges& edges) {
+  const D8 d;
+  const uint8_t* const above = scores - scores_pitch;
+  const uint8_t* const below = scores + scores_pitch;
+  const auto column = [&](int offset) {
+    return hn::Max(hn::LoadU(d, above + offset), hn::LoadU(d, below + offset));
+  };
+  const V8 left =
+      hn::And(hn::Max(column(-1), hn::LoadU(d, scores - 1)), hn::LoadU(d, edges.has_left));
+  const V8 right =
+      hn::And(hn::Max(column(1), hn::LoadU(d, scores + 1)), hn::LoadU(d, edges.has_right));
+  return bits & GreaterBits(hn::LoadU(d, scores), hn::Max(hn::Max(left, right), column(0)));
+}
+
 using BlockScorer = decltype(&ScoreBlocks<9, false>);
 
 // The parts of the scratch memory.
@@ -463,15 +481,19 @@ struct BandMemory {
   }
 };
 
-// kDropsSmallSums: corners with SAD_ARC scores below `least_sum` are not wanted.
-template <int kRadius, bool kDropsSmallSums = false>
+// kDropsSmallSums: corners with SAD_ARC scores below `least_sum` are not wanted. `edges`: of zones,
+// outside of which windows do not reach; null without zones. They have a radius of 1.
+template <int kRadius, bool kDropsSmallSums = false, bool kZones = false>
 int FastCornersOf(const ImageView& image, const Region& region, BlockScorer score_blocks,
-                  int threshold_grey, uint8_t* scratch, Corner* out, int least_sum = 0) {
+                  int threshold_grey, uint8_t* scratch, Corner* out, int least_sum = 0,
+                  const ZoneEdges* edges = nullptr) {
+  static_assert(!kZones || kRadius == 1);
   // Pixels whose ring fits and which lie in the region or take part in its windows.
-  const int x_begin = std::max(3, region.x_begin - kRadius);
-  const int x_end = std::min(image.width_px - 3, region.x_end + kRadius);
-  const int y_begin = std::max(3, region.y_begin - kRadius);
-  const int y_end = std::min(image.height_px - 3, region.y_end + kRadius);
+  constexpr int kReach = kZones ? 0 : kRadius;
+  const int x_begin = std::max(3, region.x_begin - kReach);
+  const int x_end = std::min(image.width_px - 3, region.x_end + kReach);
+  const int y_begin = std::max(3, region.y_begin - kReach);
+  const int y_end = std::min(image.height_px - 3, region.y_end + kReach);
   if (x_begin >= x_end || y_begin >= y_end) return 0;
   const int x_first = x_begin & ~(kLanes - 1);
   const TestedPixels pixels = {image.Row(y_begin), image.pitch_bytes, x_begin, x_end, x_first};
@@ -510,7 +532,13 @@ int FastCornersOf(const ImageView& image, const Region& region, BlockScorer scor
       if (y < region.y_begin || y >= region.y_end) continue;
       uint8_t* const of_block = scores.At(block);
       const uint64_t inside = BitsInside(block, region.x_begin, region.x_end);
-      const uint64_t stay = Maxima<kRadius>(corners & inside, of_block, memory.stride);
+      uint64_t stay = corners & inside;
+      if constexpr (kZones) {
+        stay = ZoneMaxima(stay, of_block, memory.stride,
+                          {edges->has_left + block.column, edges->has_right + block.column});
+      } else {
+        stay = Maxima<kRadius>(stay, of_block, memory.stride);
+      }
       out = WriteCorners(stay, of_block, block.column, y, out);
     }
     std::copy(memory.corner_blocks + decided, memory.corner_blocks + pending, memory.corner_blocks);
@@ -550,6 +578,12 @@ int StrongFastCorners(const ImageView& image, const Region& region, int arc_leng
                                 least_sum);
 }
 
+int ZoneFastCorners(const ImageView& image, const Region& row, int arc_length, int threshold_grey,
+                    const ZoneEdges& edges, uint8_t* scratch, Corner* out) {
+  return FastCornersOf<1, /*kDropsSmallSums=*/false, /*kZones=*/true>(
+      image, row, BlockScorerOf(arc_length), threshold_grey, scratch, out, /*least_sum=*/0, &edges);
+}
+
 int FastCorners(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
                 int radius_px, uint8_t* scratch, Corner* out) {
   const BlockScorer score_blocks = BlockScorerOf(arc_length);
@@ -578,6 +612,9 @@ namespace orbserve::cpu {
 
 FastKernel FastKernelFor(const KernelTarget& target){
     ORBSERVE_SIMD_SELECT(FastCorners, ReferenceFast, target.simd_target)}
+
+ZoneFastKernel ZoneFastKernelFor(const KernelTarget& target){
+    ORBSERVE_SIMD_SELECT(ZoneFastCorners, ReferenceZoneFast, target.simd_target)}
 
 StrongFastKernel StrongFastKernelFor(const KernelTarget& target) {
   ORBSERVE_SIMD_SELECT(StrongFastCorners, ReferenceStrongFast, target.simd_target)

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "cpu/steps/detect/fast.h"
+#include "features/algo/fast.h"
 #include "features/algo/order.h"
 #include "features/algo/zone.h"
 #include "features/host_device.h"
@@ -20,41 +20,40 @@ namespace {
 
 // Memory of a row of zones.
 struct ZoneRowMemory {
-  uint8_t* kernel;     // scratch of the FAST kernel
-  Corner* corners;     // all corners of the row, by rows, then by columns
-  uint8_t* scores;     // [zone height + 2][pitch], 0 where there is no corner
+  uint8_t* kernel;     // scratch of the kernel
+  Corner* corners;     // of the row, by rows, then by columns
   int32_t* counts;     // of the corners of each zone that stay, then where they begin
   uint8_t* is_strong;  // of each zone: it has a corner of the first threshold
 };
 
-// Columns of a row of zones in a map of scores. An empty column follows each zone, and one precedes
-// the first, so that corners have no neighbours in other zones.
+// The zones of a level by its columns.
 struct ZoneColumns {
-  std::vector<uint16_t> zone_of;   // [x - kZoneBorderPx]
-  std::vector<uint16_t> place_of;  // [x - kZoneBorderPx]
-  ptrdiff_t pitch = 0;
+  std::vector<uint16_t> zone_of;  // [x - kZoneBorderPx]
+  std::vector<uint8_t> has_left;  // ZoneEdges
+  std::vector<uint8_t> has_right;
 
   ZoneColumns() = default;
-  ZoneColumns(const algo::Zones& zones, int width_px) {
-    for (int i = 0; i < width_px; ++i) {
-      const int zone = zones.ColumnOf(algo::kZoneBorderPx + i);
+  ZoneColumns(const algo::Zones& zones, const Region& region)
+      : has_left(static_cast<size_t>(region.x_end + kZoneEdgeSlack), 255), has_right(has_left) {
+    for (int x = region.x_begin; x < region.x_end; ++x) {
+      const int zone = zones.ColumnOf(x);
       zone_of.push_back(static_cast<uint16_t>(zone));
-      place_of.push_back(static_cast<uint16_t>(1 + i + zone));
+      const int in_zone = x - algo::kZoneBorderPx - zone * zones.width_px;
+      if (in_zone == 0) has_left[static_cast<size_t>(x)] = 0;
+      if (in_zone == zones.width_px - 1) has_right[static_cast<size_t>(x)] = 0;
     }
-    pitch = RoundUp<ptrdiff_t>(width_px + zones.columns + 2, 64);
   }
 };
 
 class ZoneFast final : public Step {
  public:
   explicit ZoneFast(const StepSetup& setup)
-      : pipeline_(setup.pipeline), find_corners_(FastKernelFor(setup.target)) {
+      : pipeline_(setup.pipeline), find_corners_(ZoneFastKernelFor(setup.target)) {
     for (int l = 0; l < pipeline_.level_count(); ++l) {
       const Region& region = pipeline_.level(l).region;
       if (region.empty()) continue;
       zones_[static_cast<size_t>(l)] = ZonesOf(region);
-      columns_[static_cast<size_t>(l)] =
-          ZoneColumns(zones_[static_cast<size_t>(l)], region.width());
+      columns_[static_cast<size_t>(l)] = ZoneColumns(zones_[static_cast<size_t>(l)], region);
     }
   }
 
@@ -68,11 +67,12 @@ class ZoneFast final : public Step {
   }
 
   size_t table_bytes() const override {
-    size_t entries = 0;
+    size_t bytes = 0;
     for (const ZoneColumns& columns : columns_) {
-      entries += columns.zone_of.capacity() + columns.place_of.capacity();
+      bytes += columns.zone_of.capacity() * sizeof(uint16_t) + columns.has_left.capacity() +
+               columns.has_right.capacity();
     }
-    return entries * sizeof(uint16_t);
+    return bytes;
   }
 
   int Begin(FrameContext& frame, int level) const override {
@@ -107,16 +107,14 @@ class ZoneFast final : public Step {
       return at;
     };
     const size_t kernel =
-        next(static_cast<size_t>(FastScratchBytes({0, 0, region.width(), rows}, 0)));
+        next(static_cast<size_t>(ZoneFastScratchBytes({0, 0, region.width(), rows})));
     const size_t corners =
-        next(sizeof(Corner) * (static_cast<size_t>(region.width()) * static_cast<size_t>(rows) +
+        next(sizeof(Corner) * (zone_count * static_cast<size_t>(zones_[i].MostCorners()) +
                                static_cast<size_t>(kCornerSlack)));
-    const size_t scores =
-        next(static_cast<size_t>(columns_[i].pitch) * static_cast<size_t>(rows + 2));
     const size_t counts = next(sizeof(int32_t) * (zone_count + 1));
     const size_t is_strong = next(zone_count);
     if (memory != nullptr) {
-      *memory = {scratch + kernel, reinterpret_cast<Corner*>(scratch + corners), scratch + scores,
+      *memory = {scratch + kernel, reinterpret_cast<Corner*>(scratch + corners),
                  reinterpret_cast<int32_t*>(scratch + counts), scratch + is_strong};
     }
     return bytes;
@@ -130,35 +128,17 @@ class ZoneFast final : public Step {
     const int threshold_grey = frame.job.parameters.fast_threshold_grey;
     ZoneRowMemory memory;
     MemoryOf(level, frame.Scratch<uint8_t>(), &memory);
-    const int found =
-        find_corners_(frame.Image(level), row, pipeline_.spec.pipeline.detect.fast_arc_length,
-                      frame.job.parameters.detection_threshold_grey(),
-                      /*radius_px=*/0, memory.kernel, memory.corners);
-    std::memset(memory.scores, 0,
-                static_cast<size_t>(columns.pitch) * static_cast<size_t>(row.height() + 2));
+    const int peaks = find_corners_(
+        frame.Image(level), row, pipeline_.spec.pipeline.detect.fast_arc_length,
+        frame.job.parameters.detection_threshold_grey(),
+        {columns.has_left.data(), columns.has_right.data()}, memory.kernel, memory.corners);
     std::memset(memory.is_strong, 0, static_cast<size_t>(zones.columns));
     std::memset(memory.counts, 0, sizeof(int32_t) * (static_cast<size_t>(zones.columns) + 1));
-    const auto place_of = [&](const Corner& corner) {
-      return memory.scores + (corner.y - row.y_begin + 1) * columns.pitch +
-             columns.place_of[static_cast<size_t>(corner.x - algo::kZoneBorderPx)];
-    };
     const auto zone_of = [&](const Corner& corner) {
       return columns.zone_of[static_cast<size_t>(corner.x - algo::kZoneBorderPx)];
     };
-    for (int i = 0; i < found; ++i) {
-      *place_of(memory.corners[i]) = static_cast<uint8_t>(memory.corners[i].score);
-    }
-    int peaks = 0;
-    for (int i = 0; i < found; ++i) {
-      const Corner corner = memory.corners[i];
-      const uint8_t* const at = place_of(corner);
-      const uint8_t* const above = at - columns.pitch;
-      const uint8_t* const below = at + columns.pitch;
-      const int most =
-          std::max({above[-1], above[0], above[1], at[-1], at[1], below[-1], below[0], below[1]});
-      memory.corners[peaks] = corner;
-      if (corner.score <= most) continue;
-      ++peaks;
+    for (int i = 0; i < peaks; ++i) {
+      const Corner& corner = memory.corners[i];
       if (corner.score >= threshold_grey) memory.is_strong[zone_of(corner)] = 1;
     }
     const auto stays = [&](const Corner& corner) {
@@ -179,12 +159,45 @@ class ZoneFast final : public Step {
   }
 
   const CompiledPipeline& pipeline_;
-  const FastKernel find_corners_;
+  const ZoneFastKernel find_corners_;
   std::array<algo::Zones, kMaxLevels> zones_;
   std::array<ZoneColumns, kMaxLevels> columns_;
 };
 
 }  // namespace
+
+int ReferenceZoneFast(const ImageView& image, const Region& row, int arc_length, int threshold_grey,
+                      const ZoneEdges& edges, uint8_t* scratch, Corner* out) {
+  const ptrdiff_t pitch = row.width() + 2;
+  std::memset(scratch, 0, static_cast<size_t>(pitch) * static_cast<size_t>(row.height() + 2));
+  const auto score_at = [&](int x, int y) -> uint8_t& {
+    return scratch[(y - row.y_begin + 1) * pitch + (x - row.x_begin + 1)];
+  };
+  for (int y = row.y_begin; y < row.y_end; ++y) {
+    for (int x = row.x_begin; x < row.x_end; ++x) {
+      const uint8_t* const centre = image.Row(y) + x;
+      uint8_t ring[algo::kFastRingPixels];
+      algo::LoadFastRing(centre, image.pitch_bytes, ring);
+      score_at(x, y) =
+          static_cast<uint8_t>(algo::FastResponse(ring, *centre, arc_length, threshold_grey));
+    }
+  }
+  int count = 0;
+  for (int y = row.y_begin; y < row.y_end; ++y) {
+    for (int x = row.x_begin; x < row.x_end; ++x) {
+      const int score = score_at(x, y);
+      int most = std::max(score_at(x, y - 1), score_at(x, y + 1));
+      for (int v = y - 1; v <= y + 1; ++v) {
+        if (edges.has_left[x] != 0) most = std::max<int>(most, score_at(x - 1, v));
+        if (edges.has_right[x] != 0) most = std::max<int>(most, score_at(x + 1, v));
+      }
+      if (score <= most) continue;
+      out[count++] = {static_cast<int16_t>(x), static_cast<int16_t>(y),
+                      static_cast<int16_t>(score)};
+    }
+  }
+  return count;
+}
 
 std::unique_ptr<Step> MakeZoneFast(const StepSetup& setup) {
   return std::make_unique<ZoneFast>(setup);
