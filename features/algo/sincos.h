@@ -84,6 +84,52 @@ ORBSERVE_HOST_DEVICE inline float RadiansOfDegrees(float degrees) {
   return degrees * kRadians;
 }
 
+// Sine and cosine of an angle in degrees, 0..kMaxAngleDegrees: the double-precision functions of
+// the angle in radians, rounded once. This is another function than SinCosOf(RadiansOfDegrees()).
+// Equal to glibc 2.36's for every float of that range
+// (tests/features/algo/sincos_exhaustive_test.cc). Taylor series after a reduction by multiples of
+// pi/2, whose upper 45 bits make exact products.
+ORBSERVE_HOST_DEVICE inline SinCos SinCosOfDegrees(float degrees) {
+  constexpr double kRadians = 0.017453292519943295;
+  constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
+  constexpr double kHalfPiHigh = 0x1.921fb54442d00p0;
+  constexpr double kHalfPiLow = 0x1.8469898cc517p-48;
+
+  const double radians = static_cast<double>(degrees) * kRadians;
+  const int quadrant = static_cast<int>(radians * kTwoOverPi + 0.5);
+  const double x = (radians - quadrant * kHalfPiHigh) - quadrant * kHalfPiLow;
+  const double x2 = x * x;
+  double s = 1.0 / 355687428096000.0;    // 17!
+  s = s * x2 + -1.0 / 1307674368000.0;   // 15!
+  s = s * x2 + 1.0 / 6227020800.0;       // 13!
+  s = s * x2 + -1.0 / 39916800.0;        // 11!
+  s = s * x2 + 1.0 / 362880.0;           // 9!
+  s = s * x2 + -1.0 / 5040.0;            // 7!
+  s = s * x2 + 1.0 / 120.0;              // 5!
+  s = s * x2 + -1.0 / 6.0;               // 3!
+  double c = -1.0 / 6402373705728000.0;  // 18!
+  c = c * x2 + 1.0 / 20922789888000.0;   // 16!
+  c = c * x2 + -1.0 / 87178291200.0;     // 14!
+  c = c * x2 + 1.0 / 479001600.0;        // 12!
+  c = c * x2 + -1.0 / 3628800.0;         // 10!
+  c = c * x2 + 1.0 / 40320.0;            // 8!
+  c = c * x2 + -1.0 / 720.0;             // 6!
+  c = c * x2 + 1.0 / 24.0;               // 4!
+  c = c * x2 + -0.5;
+  const float sine = static_cast<float>(s * x2 * x + x);
+  const float cosine = static_cast<float>(c * x2 + 1.0);
+  switch (quadrant & 3) {
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, -sine};
+    case 2:
+      return {-sine, -cosine};
+    default:
+      return {-cosine, sine};
+  }
+}
+
 }  // namespace orbserve::algo
 
 #endif  // ORBSERVE_FEATURES_ALGO_SINCOS_H_

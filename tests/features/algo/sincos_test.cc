@@ -24,6 +24,20 @@ TEST(SinCosTest, EqualsSincosfOnAStrideOverAllAngles) {
   EXPECT_EQ(result.differing, 0) << "first at " << result.first_differing_deg << " degrees";
 }
 
+TEST(SinCosTest, OfDegreesEqualsTheDoublePrecisionFunctionsOnAStrideOverAllAngles) {
+  if (!SincosfIsTheOneMeant()) GTEST_SKIP() << "this C library has other functions";
+  const SweepResult result = SweepDegrees(/*first=*/0, /*stride=*/1009);
+  EXPECT_GT(result.angles, 1'000'000);
+  EXPECT_EQ(result.differing, 0) << "first at " << result.first_differing_deg << " degrees";
+}
+
+TEST(SinCosTest, OfDegreesIsAnotherFunctionThanThatOfRadians) {
+  EXPECT_EQ(SinCosOfDegrees(90.0f).sine, 1.0f);
+  // The cosine of the nearest double to pi/2, not of the nearest float.
+  EXPECT_EQ(SinCosOfDegrees(90.0f).cosine, 0x1.1a6264p-54f);
+  EXPECT_NE(SinCosOf(RadiansOfDegrees(90.0f)).cosine, SinCosOfDegrees(90.0f).cosine);
+}
+
 TEST(SinCosTest, GoldenValues) {
   // glibc 2.36, x86-64.
   const SinCos one = SinCosOf(1.0f);
