@@ -110,6 +110,19 @@ ORBSERVE_HOST_DEVICE inline float MeanOfCutSquare(const Integral& integral, cons
 // Whether thresholds are in 1/20 grey level or in grey levels.
 enum class BoxThresholds { kTeblid, kBeblid };
 
+// The tests of a descriptor, in host memory.
+struct BoxTestSet {
+  const BoxTest* tests;
+  int count;  // 256 or 512
+  BoxThresholds thresholds;
+
+  int bytes() const { return count / 8; }
+};
+inline constexpr BoxTestSet kTeblid256 = {kTeblid256Tests, 256, BoxThresholds::kTeblid};
+inline constexpr BoxTestSet kTeblid512 = {kTeblid512Tests, 512, BoxThresholds::kTeblid};
+inline constexpr BoxTestSet kBeblid256 = {kBeblid256Tests, 256, BoxThresholds::kBeblid};
+inline constexpr BoxTestSet kBeblid512 = {kBeblid512Tests, 512, BoxThresholds::kBeblid};
+
 ORBSERVE_HOST_DEVICE inline float ThresholdOf(const BoxTest& test, BoxThresholds thresholds) {
   const float threshold = static_cast<float>(test.threshold);
   return thresholds == BoxThresholds::kTeblid ? threshold / 20.0f : threshold;

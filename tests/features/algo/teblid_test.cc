@@ -56,18 +56,14 @@ class BoxIntegral {
   std::vector<uint32_t> entries_;
 };
 
-struct TestSet {
+struct NamedTestSet {
   absl::string_view name;
-  const BoxTest* tests;
-  int count;
-  BoxThresholds thresholds;
+  BoxTestSet set;
 };
-const TestSet kTestSets[] = {
-    {"TEBLID-256", kTeblid256Tests, 256, BoxThresholds::kTeblid},
-    {"TEBLID-512", kTeblid512Tests, 512, BoxThresholds::kTeblid},
-    {"BEBLID-256", kBeblid256Tests, 256, BoxThresholds::kBeblid},
-    {"BEBLID-512", kBeblid512Tests, 512, BoxThresholds::kBeblid},
-};
+constexpr NamedTestSet kTestSets[] = {{"TEBLID-256", kTeblid256},
+                                      {"TEBLID-512", kTeblid512},
+                                      {"BEBLID-256", kBeblid256},
+                                      {"BEBLID-512", kBeblid512}};
 
 struct BoxKeypoint {
   float x;
@@ -76,10 +72,11 @@ struct BoxKeypoint {
   float angle_deg;
 };
 
-std::string Describe(const BoxIntegral& integral, const BoxKeypoint& keypoint, const TestSet& set) {
+std::string Describe(const BoxIntegral& integral, const BoxKeypoint& keypoint,
+                     const BoxTestSet& set) {
   const PatchPlace place =
       PlacePatch(keypoint.x, keypoint.y, keypoint.size_px, keypoint.angle_deg, kWidth, kHeight);
-  std::string descriptor(static_cast<size_t>(set.count / 8), '\0');
+  std::string descriptor(static_cast<size_t>(set.bytes()), '\0');
   DescribeBoxes(integral, kWidth, kHeight, place, set.tests, set.count, set.thresholds,
                 reinterpret_cast<uint8_t*>(descriptor.data()));
   return descriptor;
@@ -121,8 +118,8 @@ TEST(TeblidTest, EqualsThePublishedDescriptors) {
   const BoxIntegral integral;
   for (const Published& of : published) {
     SCOPED_TRACE(of.keypoint.angle_deg);
-    EXPECT_EQ(absl::BytesToHexString(Describe(integral, of.keypoint, kTestSets[0])), of.teblid_256);
-    EXPECT_EQ(absl::BytesToHexString(Describe(integral, of.keypoint, kTestSets[2])), of.beblid_256);
+    EXPECT_EQ(absl::BytesToHexString(Describe(integral, of.keypoint, kTeblid256)), of.teblid_256);
+    EXPECT_EQ(absl::BytesToHexString(Describe(integral, of.keypoint, kBeblid256)), of.beblid_256);
   }
 }
 
@@ -144,7 +141,7 @@ TEST(TeblidTest, EqualsTheDescriptorsOfAThousandKeypointsInsideAndAtTheEdges) {
               static_cast<float>((53 * i % 3200) / 20.0),
               static_cast<float>(factor) * static_cast<float>(20 + (29 * i % 600) / 10.0),
               static_cast<float>((101 * i % 3600) / 10.0)};
-          rows += Describe(integral, keypoint, kTestSets[s]);
+          rows += Describe(integral, keypoint, kTestSets[s].set);
         }
         EXPECT_EQ(Crc32(rows), published[s][factor / 5]);
       }
@@ -154,7 +151,8 @@ TEST(TeblidTest, EqualsTheDescriptorsOfAThousandKeypointsInsideAndAtTheEdges) {
 
 TEST(TeblidTest, NegativeAnglesAreUpright) {
   const BoxIntegral integral;
-  for (const TestSet& set : kTestSets) {
+  for (const auto& [name, set] : kTestSets) {
+    SCOPED_TRACE(name);
     const std::string upright = Describe(integral, {100, 80, 31, 0}, set);
     EXPECT_EQ(Describe(integral, {100, 80, 31, -1}, set), upright);
     EXPECT_EQ(Describe(integral, {100, 80, 31, -0.5f}, set), upright);
