@@ -53,7 +53,7 @@ struct MatchKernels {
   absl::string_view name;
   // For queries [query_begin, query_end): the k nearest of `train_count` descriptors, ascending,
   // into `nearest[query * k + i]`, kNoNeighbour where there are fewer. `query`, `train`: rows of
-  // `descriptor_bytes` (4, 8, 16 or 32). 1 <= k <= 16. `scratch` holds
+  // `descriptor_bytes` (4, 8, 16, 32 or 64). 1 <= k <= 16. `scratch` holds
   // MatchScratchBytes(train_count, descriptor_bytes), 64-byte aligned, prepared once for the train
   // set by `prepare_train` and then shared by any number of threads.
   void (*prepare_train)(const uint8_t* train, int train_count, int descriptor_bytes,

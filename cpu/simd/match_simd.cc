@@ -17,8 +17,8 @@
 // - Bytes, for smaller vectors: a lane is a byte. Per row (a byte of 64 descriptors where the
 //   target counts bits itself, else a nibble) that is xor, count, add; for nibbles the query's
 //   nibble is folded into the lookup table, so that one shuffle gives the count of differing bits.
-//   Halves of a descriptor differ in at most 128 bits and are added with saturation: only 255 and
-//   256 look equal, and are told apart when one of them is near enough to be taken.
+//   Parts of a descriptor differ in at most 128 bits and are added with saturation: only distances
+//   from 255 on look equal, and are told apart when one of them is near enough to be taken.
 //
 // In a window few pairs are admissible. The train set is then sorted by place
 // (cpu/matching/place_strips.h), and the admissible rows are measured one by one.
@@ -176,9 +176,12 @@ void NearestInWindow(const WindowSearch& search, int query_begin, int query_end,
     case 16:
       NearestInWindowOfSize<16>(search, query_begin, query_end, k, nearest);
       break;
-    default:
-      assert(search.descriptor_bytes == 32);
+    case 32:
       NearestInWindowOfSize<32>(search, query_begin, query_end, k, nearest);
+      break;
+    default:
+      assert(search.descriptor_bytes == 64);
+      NearestInWindowOfSize<64>(search, query_begin, query_end, k, nearest);
       break;
   }
 }
@@ -193,15 +196,15 @@ void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t
   for (int q = query_begin; q < query_end; ++q) {
     Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
     std::fill(list, list + k, kNoNeighbour);
-    uint64_t query_words[4] = {};
+    uint64_t query_words[8] = {};
     std::memcpy(query_words, query + static_cast<ptrdiff_t>(q) * descriptor_bytes,
                 static_cast<size_t>(descriptor_bytes));
     for (int t = 0; t < train_count; ++t) {
-      uint64_t words[4] = {};
+      uint64_t words[8] = {};
       std::memcpy(words, train + static_cast<ptrdiff_t>(t) * descriptor_bytes,
                   static_cast<size_t>(descriptor_bytes));
       uint32_t distance = 0;
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < 8; ++i) {
         distance += static_cast<uint32_t>(hwy::PopCount(words[i] ^ query_words[i]));
       }
       const Neighbour candidate = MakeNeighbour(distance, static_cast<uint32_t>(t));
@@ -223,7 +226,7 @@ constexpr int kQueryBlock = 8;  // queries that share a block while it is in L1
 
 template <int kDescriptorBytes>
 constexpr int kBits = 8 * kDescriptorBytes;
-// Bits of a distance: 9 for 0..256, 6 for 0..32.
+// Bits of a distance: 10 for 0..512, 6 for 0..32.
 template <int kDescriptorBytes>
 constexpr int kPlanes = std::bit_width(8u * kDescriptorBytes);
 
@@ -241,7 +244,7 @@ HWY_INLINE Slice LoadSlice(const uint8_t* p) { return _mm512_load_si512(p); }
 
 // [block][bit][2][64 bytes]: bit b of the block's descriptors, and its complement.
 void PrepareTrain(const uint8_t* train, int train_count, int descriptor_bytes, uint8_t* scratch) {
-  alignas(64) uint8_t bytes[32][64];
+  alignas(64) uint8_t bytes[64][64];
   for (int begin = 0; begin < train_count; begin += 64) {
     uint8_t* const word = scratch +
                           static_cast<ptrdiff_t>(begin / kBlock) * kBlock * descriptor_bytes * 2 +
@@ -470,7 +473,7 @@ HWY_INLINE void PrepareQuery(const uint8_t* query, int descriptor_bytes, uint8_t
   }
 }
 
-// Differing bits of kRows rows, added up per lane: at most 128 for half a descriptor.
+// Differing bits of kRows rows, added up per lane: at most 128 for 16 bytes.
 template <int kRows>
 HWY_INLINE void CountRows(const uint8_t* HWY_RESTRICT group, const uint8_t* HWY_RESTRICT operands,
                           V8 (&sums)[kVectors]) {
@@ -492,20 +495,25 @@ HWY_INLINE void CountRows(const uint8_t* HWY_RESTRICT group, const uint8_t* HWY_
   }
 }
 
-// Distances between one query and one group, 256 stored as 255; lanes from `used` on are 255 too.
-// `smallest`: running minimum of every lane over the groups.
+// Distances between one query and one group, larger ones stored as 255; lanes from `used` on are
+// 255 too. `smallest`: running minimum of every lane over the groups.
 template <int kDescriptorBytes>
 HWY_INLINE void MeasureGroup(const uint8_t* HWY_RESTRICT group, int used,
                              const uint8_t* HWY_RESTRICT operands, uint8_t* HWY_RESTRICT distances,
                              uint8_t* HWY_RESTRICT smallest) {
   const D8 d;
-  constexpr int kHalfRows = kDescriptorBytes * kRowsPerByte / 2;
-  V8 low[kVectors];
-  V8 high[kVectors];
-  CountRows<kHalfRows>(group, operands, low);
-  CountRows<kHalfRows>(group + kHalfRows * kGroup, operands + kHalfRows * kLanes, high);
+  constexpr int kPartBytes = std::min(kDescriptorBytes / 2, 16);
+  constexpr int kPartRows = kPartBytes * kRowsPerByte;
+  V8 sums[kVectors];
+  CountRows<kPartRows>(group, operands, sums);
+  for (int part = 1; part < kDescriptorBytes / kPartBytes; ++part) {
+    V8 more[kVectors];
+    CountRows<kPartRows>(group + part * kPartRows * kGroup, operands + part * kPartRows * kLanes,
+                         more);
+    for (int v = 0; v < kVectors; ++v) sums[v] = hn::SaturatedAdd(sums[v], more[v]);
+  }
   for (int v = 0; v < kVectors; ++v) {
-    V8 sum = hn::SaturatedAdd(low[v], high[v]);
+    V8 sum = sums[v];
     if (HWY_UNLIKELY(used < kGroup)) {
       const auto lanes = static_cast<size_t>(std::clamp(used - v * kLanes, 0, kLanes));
       sum = hn::IfThenElse(hn::FirstN(d, lanes), sum, hn::Set(d, 255));
@@ -569,7 +577,7 @@ void TakeNearest(const uint8_t* distances, int first, int count, uint32_t at_mos
       const int lane = static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(lanes));
       const int index = first + begin + lane;
       uint32_t distance = distances[begin + lane];
-      if (HWY_UNLIKELY(distance == 255)) {  // or 256
+      if (HWY_UNLIKELY(distance == 255)) {  // or more
         distance = RowDistance<kDescriptorBytes>(
             query, train + static_cast<ptrdiff_t>(index) * kDescriptorBytes);
       }
@@ -633,9 +641,12 @@ void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t
     case 16:
       NearestOfSize<16>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
       break;
-    default:
-      assert(descriptor_bytes == 32);
+    case 32:
       NearestOfSize<32>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
+      break;
+    default:
+      assert(descriptor_bytes == 64);
+      NearestOfSize<64>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
       break;
   }
 }

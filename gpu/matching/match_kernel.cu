@@ -585,8 +585,10 @@ absl::Status LaunchWindowMatch(const MatchParams& params, const MatchWindows& wi
       return LaunchSearchWindow<2>(params, windows, stream);
     case 16:
       return LaunchSearchWindow<4>(params, windows, stream);
-    default:
+    case 32:
       return LaunchSearchWindow<kDescriptorWords>(params, windows, stream);
+    default:
+      return LaunchSearchWindow<16>(params, windows, stream);
   }
 }
 

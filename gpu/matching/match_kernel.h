@@ -53,7 +53,7 @@ struct MatchParams {
   MatchPair pair[kMaxMatchPairs];
   int32_t pairs;
   int32_t k;                 // 1..16
-  int32_t descriptor_bytes;  // 4, 8, 16 or 32
+  int32_t descriptor_bytes;  // 4, 8, 16, 32 or 64
   bool tensor_cores;         // the device multiplies 8-bit matrices (compute capability >= 8.0)
   bool split_trains;         // may share a train set out among blocks, to fill the device
   int32_t multiprocessors;   // of the device

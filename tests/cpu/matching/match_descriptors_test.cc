@@ -40,9 +40,9 @@ Features FeaturesOf(const std::vector<Row>& rows, int descriptor_bytes) {
   return features;
 }
 
-// A descriptor of 32 bytes whose first `ones` bits are set.
-Row Ones(int ones) {
-  Row row(32, 0);
+// A descriptor whose first `ones` bits are set.
+Row Ones(int ones, size_t bytes = 32) {
+  Row row(bytes, 0);
   for (int i = 0; i < ones; ++i)
     row[static_cast<size_t>(i / 8)] |= static_cast<uint8_t>(1 << (i % 8));
   return row;
@@ -52,7 +52,7 @@ Row Ones(int ones) {
 enum class Kind {
   kRandom,     // no structure
   kFewBits,    // only 3 bits vary: nearly every distance is a tie
-  kOpposites,  // all zeros and all ones: distances 0 and 256 only
+  kOpposites,  // all zeros and all ones: no distances but 0 and the largest
   kApproach,   // against a query of zeros, every descriptor is nearer than the one before
 };
 constexpr Kind kKinds[] = {Kind::kRandom, Kind::kFewBits, Kind::kOpposites, Kind::kApproach};
@@ -194,7 +194,7 @@ TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
                                                     {.k = 1, .ratio = 0.9f},
                                                     {.k = 1, .cross_check = true},
                                                     {.k = 3, .max_distance = 11}}};
-  for (const int descriptor_bytes : {4, 8, 16, 32}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32, 64}) {
     for (const Kind kind : kKinds) {
       for (const int train_count : {0, 1, 2, 15, 16, 17, 63, 64, 65, 130}) {
         for (const int query_count : {0, 1, 2, 5, 17}) {
@@ -217,7 +217,7 @@ TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
 TEST_P(MatchDescriptorsTest, EqualsTheReferenceOnLargeSets) {
   constexpr uint32_t kSeed = 20260102;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
-  for (const int descriptor_bytes : {4, 8, 16, 32}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32, 64}) {
     for (const Kind kind : kKinds) {
       for (const int train_count : {511, 512, 513, 1000, 1537}) {
         const Features query = MakeSet(kind, 203, descriptor_bytes, kSeed + 1);
@@ -261,6 +261,29 @@ TEST_P(MatchDescriptorsTest, DistancesAroundTheLargestByteStayExact) {
   EXPECT_THAT(two.train_index, ElementsAre(2, 5));
   const Matches opposite = Match(query, FeaturesOf({Ones(256)}, 32), {.k = 1});
   EXPECT_THAT(opposite.distance, ElementsAre(256));
+}
+
+TEST_P(MatchDescriptorsTest, DistancesOf512BitsStayExact) {
+  const auto row = [](int ones) { return Ones(ones, 64); };
+  const Features query = FeaturesOf({row(0)}, 64);
+  const Features train =
+      FeaturesOf({row(512), row(511), row(257), row(256), row(255), row(254), row(512)}, 64);
+  const Matches matches = Match(query, train, {.k = 16, .max_distance = 512});
+  EXPECT_THAT(matches.train_index, ElementsAre(5, 4, 3, 2, 1, 0, 6));
+  EXPECT_THAT(matches.distance, ElementsAre(254, 255, 256, 257, 511, 512, 512));
+  const Matches far =
+      Match(query, FeaturesOf({row(511), row(510), row(300)}, 64), {.k = 2, .max_distance = 512});
+  EXPECT_THAT(far.train_index, ElementsAre(2, 1));
+  for (const Kind kind : kKinds) {
+    const Features many = MakeSet(kind, 700, 64, 20260110);
+    const Features wanted = MakeSet(kind, 70, 64, 20260111);
+    for (const int k : {1, 2, 16}) {
+      const MatchOptions options = {.k = k, .max_distance = 512};
+      ASSERT_EQ(FirstDifference(Match(wanted, many, options), oracle::Match(wanted, many, options)),
+                "")
+          << "kind " << static_cast<int>(kind) << " k " << k;
+    }
+  }
 }
 
 TEST_P(MatchDescriptorsTest, FewerTrainDescriptorsThanNeighboursGiveThemAll) {
@@ -366,7 +389,7 @@ TEST_P(MatchDescriptorsTest, AnyRangeOfQueriesGivesTheSameLists) {
   constexpr int kQueries = 41;
   constexpr int kNeighbours = 3;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
-  for (const int descriptor_bytes : {4, 8, 16, 32}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32, 64}) {
     const Features query = MakeSet(Kind::kRandom, kQueries, descriptor_bytes, kSeed);
     const Features train = MakeSet(Kind::kRandom, 700, descriptor_bytes, kSeed + 1);
     const auto bytes = static_cast<size_t>(MatchScratchBytes(700, descriptor_bytes));

@@ -168,7 +168,7 @@ TEST_F(MatchParityTest, EveryOptionAtTheEdgesOfBlocks) {
                                                                         {33, 5000},
                                                                         {0, 5},
                                                                         {5, 0}}) {
-    for (const int bytes : {32, 16, 8, 4}) {
+    for (const int bytes : {64, 32, 16, 8, 4}) {
       for (const unsigned kinds : {0u, 3u}) {
         const auto query = MakeSet(static_cast<size_t>(queries), bytes, kinds, &random);
         const auto train = MakeSet(static_cast<size_t>(trains), bytes, kinds, &random);
