@@ -13,6 +13,7 @@
 #include "cpu/steps/describe/intensity_centroid.h"
 #include "cpu/steps/describe/rbrief256.h"
 #include "cpu/steps/describe/rbrief32.h"
+#include "cpu/steps/describe/teblid.h"
 #include "cpu/steps/detect/cell_bound.h"
 #include "cpu/steps/detect/corner_map.h"
 #include "cpu/steps/detect/fast.h"
@@ -34,6 +35,7 @@
 #include "cpu/steps/suppress/square_distance.h"
 #include "features/options.h"
 #include "features/pipeline/detection.h"
+#include "features/pipeline/reach.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -134,7 +136,8 @@ StepMaker FilterOf(const PipelineOptions& options) {
 
 // The steps that make integral images.
 std::pair<StepMaker, StepMaker> IntegralOf(const PipelineOptions& options) {
-  if (options.describe.descriptor != Descriptor::kBFrost256) return {nullptr, nullptr};
+  const Descriptor descriptor = options.describe.descriptor;
+  if (descriptor != Descriptor::kBFrost256 && !IsOfLevelZero(descriptor)) return {nullptr, nullptr};
   return {MakeIntegralColumns, MakeIntegral};
 }
 
@@ -146,6 +149,11 @@ StepMaker DescriptorOf(const PipelineOptions& options) {
       return MakeRBrief32;
     case Descriptor::kBFrost256:
       return MakeBFrost256;
+    case Descriptor::kTeblid256:
+    case Descriptor::kTeblid512:
+    case Descriptor::kBeblid256:
+    case Descriptor::kBeblid512:
+      return MakeTeblid;
     default:
       return nullptr;
   }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/sincos.h"
+#include "features/algo/teblid.h"
 #include "features/errors.h"
 
 namespace orbserve {
@@ -18,7 +19,7 @@ namespace {
 // True where the keypoint can be described: for most descriptors no sample may lie outside the
 // keypoint's level.
 bool FitsLevel(const CompiledPipeline& pipeline, const GivenKeypoints& given, size_t i) {
-  if (pipeline.descriptor_bytes == 0 || pipeline.reach.mirrors_outside) return true;
+  if (pipeline.descriptor_bytes == 0 || pipeline.reach.describes_everywhere) return true;
   const LevelGeometry& level = pipeline.level(given.octave[i]);
   const int x = level.FromLevelZero(given.x[i]);
   const int y = level.FromLevelZero(given.y[i]);
@@ -56,6 +57,16 @@ absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const CompiledPipe
       return MakeError(ErrorReason::kBadOptions,
                        absl::StrCat("angle of given keypoint ", i,
                                     " must be in [-720, 720] degrees; got ", given.angle_deg[i]));
+    }
+    if (IsOfLevelZero(spec.pipeline.describe.descriptor)) {
+      const float patch_px = pipeline.reach.patch_factor * given.size[i];
+      if (!(patch_px >= algo::kLeastPatchPx && patch_px <= algo::kMostPatchPx)) {
+        return MakeError(
+            ErrorReason::kBadOptions,
+            absl::StrCat("size of given keypoint ", i, " times ", pipeline.reach.patch_factor,
+                         " must be in [", algo::kLeastPatchPx, ", ", algo::kMostPatchPx,
+                         "] pixels; got ", given.size[i]));
+      }
     }
     // Compared as floats: a coordinate may be anything, NaN too.
     const float x = std::rint(given.x[i]);

@@ -18,7 +18,8 @@ namespace orbserve {
 // capacity are cut off, and `truncated` says so.
 //
 // BAD_REQUEST where columns differ in length; BAD_OPTIONS where an octave is not a level that the
-// frame has, or where an angle that is needed is not in [-720, 720] degrees.
+// frame has, where an angle that is needed is not in [-720, 720] degrees, or where a size that
+// TEBLID or BEBLID needs gives a patch out of range (features/algo/teblid.h).
 absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const CompiledPipeline& pipeline,
                                  Features* features);
 

@@ -277,12 +277,13 @@ absl::Status PipelineOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.max_passes", suppress.max_passes, kPassRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.capacity", select.capacity, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.border_px", select.border_px, BorderRange(*this)));
-  if (describe.descriptor != Descriptor::kNone && describe.orientation == Orientation::kNone &&
-      describe.descriptor != Descriptor::kBFrost256) {
+  if (describe.orientation == Orientation::kNone &&
+      (describe.descriptor == Descriptor::kRBrief256 ||
+       describe.descriptor == Descriptor::kRBrief32)) {
     return MakeError(
         ErrorReason::kBadOptions,
         "describe.descriptor_type is RBRIEF_256 or RBRIEF_32 and describe.orientation is NONE; "
-        "allowed: an orientation, or descriptor_type BFROST_256 or NONE");
+        "allowed: an orientation, or another descriptor_type");
   }
 
   if (describe.orientation == Orientation::kArcMiddle && detect.detector != Detector::kFast) {
@@ -447,7 +448,12 @@ int DescriptorBytes(Descriptor descriptor) {
       return 4;
     case Descriptor::kRBrief256:
     case Descriptor::kBFrost256:
+    case Descriptor::kTeblid256:
+    case Descriptor::kBeblid256:
       return 32;
+    case Descriptor::kTeblid512:
+    case Descriptor::kBeblid512:
+      return 64;
   }
   return 0;
 }

@@ -42,7 +42,7 @@ inline constexpr IntRange kMinimumDistanceRange{1, 64};
 inline constexpr IntRange kPassRange{0, 10'000};
 inline constexpr IntRange kNeighbourRange{1, 16};
 inline constexpr IntRange kLappingRange{0, 1'000'000};
-inline constexpr IntRange kMatchDistanceRange{0, 256};
+inline constexpr IntRange kMatchDistanceRange{0, 512};
 inline constexpr IntRange kTrackLevelRange{1, 11};
 inline constexpr IntRange kTrackIterationRange{1, 100};
 inline constexpr IntRange kRedetectRange{0, 100};
@@ -64,7 +64,16 @@ enum class DistanceShape { kSquare, kDisc };
 // smoothing and order. PipelineOptions::Validate() names the options that it needs.
 enum class Selection { kLevelQuota, kBest, kCell, kQuadtree, kOrbSlam3 };
 enum class Orientation { kNone, kIntensityCentroid, kArcMiddle };
-enum class Descriptor { kNone, kRBrief256, kRBrief32, kBFrost256 };
+enum class Descriptor {
+  kNone,
+  kRBrief256,
+  kRBrief32,
+  kBFrost256,
+  kTeblid256,
+  kTeblid512,
+  kBeblid256,
+  kBeblid512
+};
 // Change of light that a track follows beside its motion (paper 2, section II-E).
 enum class Illumination { kNone, kOffset, kGain, kBoth };
 // Frame that the patch of a track is taken from: the one before, or the one it began in.
@@ -100,7 +109,8 @@ inline constexpr auto kEnumNames<Orientation> = EnumNames({"NONE", "INTENSITY_CE
                                                            "ARC_MIDDLE"});
 template <>
 inline constexpr auto kEnumNames<Descriptor> = EnumNames({"NONE", "RBRIEF_256", "RBRIEF_32",
-                                                          "BFROST_256"});
+                                                          "BFROST_256", "TEBLID_256", "TEBLID_512",
+                                                          "BEBLID_256", "BEBLID_512"});
 template <>
 inline constexpr auto kEnumNames<Illumination> = EnumNames({"NONE", "OFFSET", "GAIN", "BOTH"});
 template <>
@@ -232,7 +242,7 @@ struct MatchOptions {
   float ratio =
       0.0f;  // keep where best < ratio * second best, strict in f32; (0, 1]; 0 = off; needs k = 1
   bool cross_check = false;  // keep mutual nearest neighbours only; needs k = 1
-  int max_distance = 256;    // differing bits, 0..256
+  int max_distance = 512;    // differing bits, 0..512
   // Search window: train keypoints within `window_px` of the query's place plus the offset, in x
   // and in y, both ends included; level-0 pixels, finite. 0 = everywhere. Offsets need a window.
   float window_px = 0.0f;
@@ -285,7 +295,7 @@ absl::Span<const Preset> Presets();
 // it is not available. Both messages name the available presets first.
 absl::StatusOr<const Preset*> FindPreset(absl::string_view name);
 
-// Bytes per descriptor: 32, 4 or 0.
+// Bytes per descriptor: 64, 32, 4 or 0.
 int DescriptorBytes(Descriptor descriptor);
 
 // Kind of the descriptors of a set that does not name it: RBRIEF_256 for 32 bytes, RBRIEF_32 for 4,

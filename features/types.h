@@ -25,8 +25,9 @@ struct Features {
   std::vector<int32_t> octave;   // pyramid level, 0 = full size
   std::vector<uint32_t>
       source_index;  // given keypoints only: row in the caller's columns; else empty
-  std::vector<uint8_t> descriptors;  // count * descriptor_bytes; test i is bit i % 8 of byte i / 8
-  int descriptor_bytes = 0;          // 32, 4 or 0
+  std::vector<uint8_t> descriptors;  // count * descriptor_bytes; test i is bit i % 8 of byte i / 8,
+                                     // of TEBLID and BEBLID bit 7 - i % 8
+  int descriptor_bytes = 0;          // 64, 32, 4 or 0
   // The field names the kind of the descriptors. It is NONE if there are none, or if the client
   // that sent the set did not name the kind: descriptor_kind() then derives it.
   Descriptor descriptor_type = Descriptor::kNone;
@@ -69,12 +70,13 @@ struct Features {
 
 // Keypoints that a caller gives, to be described and not detected. Columns of equal length.
 struct GivenKeypoints {
-  std::vector<float> x;          // level-0 pixels
-  std::vector<float> y;          // level-0 pixels
-  std::vector<float> size;       // carried through
-  std::vector<float> angle_deg;  // used as given; -1 is used as -1 degree
-  std::vector<float> response;   // carried through
-  std::vector<int32_t> octave;   // 0..levels-1
+  std::vector<float> x;     // level-0 pixels
+  std::vector<float> y;     // level-0 pixels
+  std::vector<float> size;  // carried through; of TEBLID and BEBLID used as given
+  // Used as given; -1 is used as -1 degree, but of TEBLID and BEBLID all below 0 as upright.
+  std::vector<float> angle_deg;
+  std::vector<float> response;  // carried through
+  std::vector<int32_t> octave;  // 0..levels-1
 
   size_t count() const { return x.size(); }
 };

@@ -12,12 +12,14 @@
 #include <utility>
 
 #include "features/pipeline/detection.h"
+#include "features/pipeline/reach.h"
 #include "gpu/steps/clear_counters.h"
 #include "gpu/steps/describe/bfrost256.h"
 #include "gpu/steps/describe/integral.h"
 #include "gpu/steps/describe/orient.h"
 #include "gpu/steps/describe/rbrief256.h"
 #include "gpu/steps/describe/rbrief32.h"
+#include "gpu/steps/describe/teblid.h"
 #include "gpu/steps/detect/corner_lists.h"
 #include "gpu/steps/detect/corner_map.h"
 #include "gpu/steps/detect/corner_sink.h"
@@ -180,12 +182,18 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline, bool reads_in_place
   const Descriptor descriptor = pipeline.spec.pipeline.describe.descriptor;
   if (descriptor == Descriptor::kBFrost256) {
     // The integral images are made beside the selection.
-    const IntegralBuffers integrals(pipeline, &layout);
+    const IntegralBuffers integrals(pipeline, pipeline.level_count(), &layout);
     auto integral = std::make_unique<IntegralStep>(images, integrals);
     const StepList::Id integrated = has_pyramid
                                         ? list.Add(Branch::kSide, std::move(integral), {pyramid})
                                         : list.Add(Branch::kSide, std::move(integral));
     list.Add(Branch::kMain, std::make_unique<BFrost256Step>(pipeline, images, integrals),
+             {integrated});
+  } else if (IsOfLevelZero(descriptor)) {
+    const IntegralBuffers integrals(pipeline, /*levels=*/1, &layout);
+    const StepList::Id integrated =
+        list.Add(Branch::kSide, std::make_unique<IntegralStep>(images, integrals));
+    list.Add(Branch::kMain, std::make_unique<TeblidStep>(pipeline, images, integrals),
              {integrated});
   } else {
     std::unique_ptr<Step> describe;

@@ -25,7 +25,8 @@ absl::Status PlaceGiven(const CompiledPipeline& pipeline, const GivenKeypoints& 
   for (size_t row = 0; row < features.count(); ++row) {
     const PlacedKeypoint keypoint = PlacedKeypointAt(pipeline, features, row);
     work->given.push_back({static_cast<uint16_t>(keypoint.x), static_cast<uint16_t>(keypoint.y),
-                           keypoint.angle_deg, keypoint.level});
+                           keypoint.angle_deg, keypoint.level, features.x[row], features.y[row],
+                           pipeline.reach.patch_factor * features.size[row]});
   }
   return absl::OkStatus();
 }

@@ -32,7 +32,7 @@ using google::protobuf::RepeatedField;
 constexpr int kMaxRows = 100'000;
 constexpr uint32_t kMaxSidePx = 32'767;
 constexpr int kMaxLevels = 16;
-constexpr uint32_t kMaxDistanceBits = 256;
+constexpr uint32_t kMaxDistanceBits = 512;
 constexpr int kMaxNeighbours = 16;  // matches of one query row
 constexpr size_t kMaxReferenceNameBytes = 128;
 constexpr int kMaxPageSize = 1000;
@@ -194,7 +194,12 @@ int BytesOf(v1::DescriptorType type) {
       return 4;
     case v1::DESCRIPTOR_TYPE_RBRIEF_256:
     case v1::DESCRIPTOR_TYPE_BFROST_256:
+    case v1::DESCRIPTOR_TYPE_TEBLID_256:
+    case v1::DESCRIPTOR_TYPE_BEBLID_256:
       return 32;
+    case v1::DESCRIPTOR_TYPE_TEBLID_512:
+    case v1::DESCRIPTOR_TYPE_BEBLID_512:
+      return 64;
     default:
       return -1;
   }
@@ -202,8 +207,8 @@ int BytesOf(v1::DescriptorType type) {
 
 absl::Status CheckDescriptors(absl::string_view where, const v1::FeatureSet& features) {
   const uint32_t bytes = features.descriptor_bytes();
-  if (bytes != 0 && bytes != 4 && bytes != 32) {
-    return Wrong(Join(where, "descriptor_bytes"), absl::StrCat(bytes), "0, 4 or 32");
+  if (bytes != 0 && bytes != 4 && bytes != 32 && bytes != 64) {
+    return Wrong(Join(where, "descriptor_bytes"), absl::StrCat(bytes), "0, 4, 32 or 64");
   }
   const int of_type = BytesOf(features.descriptor_type());
   if (of_type >= 0 && bytes != static_cast<uint32_t>(of_type)) {

@@ -9,6 +9,7 @@
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
 #include "features/pipeline/detection.h"
+#include "features/pipeline/reach.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -91,7 +92,9 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
     if (descriptor == Descriptor::kRBrief256) {
       layout->AddImage(l, level.width_px, level.height_px, &lists.smoothed);
     }
-    if (descriptor == Descriptor::kBFrost256) lists.DeclareIntegral(l, level, threads, layout);
+    if (descriptor == Descriptor::kBFrost256 || (IsOfLevelZero(descriptor) && l == 0)) {
+      lists.DeclareIntegral(l, level, threads, layout);
+    }
     const auto i = static_cast<size_t>(l);
     const Strips strips = DivideIntoStrips(options, level.region, threads);
     lists.strips[i] = strips;

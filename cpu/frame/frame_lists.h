@@ -62,7 +62,8 @@ struct FrameLists {
   // Smoothed levels, where they are described: defined around described keypoints only.
   LevelImages smoothed;
 
-  // Integral images of the levels, where BFROST describes: entry (0, 0) is at kIntegralLead.
+  // Integral images of the levels that BFROST, TEBLID or BEBLID describes: entry (0, 0) is at
+  // kIntegralLead.
   LevelBuffer<uint32_t> integral;
   std::array<ptrdiff_t, kMaxLevels> integral_pitch{};
   std::array<IntegralStrips, kMaxLevels> integral_strips;

@@ -19,6 +19,8 @@ int PlaceGivenPoints(FrameContext& frame, const Features& features) {
   Workspace& workspace = frame.workspace();
   workspace.given_points.resize(count);
   workspace.given_rows.resize(count);
+  const bool of_level_zero = IsOfLevelZero(frame.pipeline.spec.pipeline.describe.descriptor);
+  if (of_level_zero) workspace.given_patches.resize(count);
   workspace.given_descriptors.resize(count * bytes);
 
   std::array<size_t, kMaxLevels + 1> end{};  // of each level's places, found by counting
@@ -39,6 +41,11 @@ int PlaceGivenPoints(FrameContext& frame, const Features& features) {
     workspace.given_points[place] = {static_cast<int16_t>(placed.x), static_cast<int16_t>(placed.y),
                                      0.0f, placed.angle_deg};
     workspace.given_rows[place] = static_cast<uint32_t>(row);
+    if (of_level_zero) {
+      workspace.given_patches[place] = {features.x[row], features.y[row],
+                                        frame.pipeline.reach.patch_factor * features.size[row],
+                                        features.angle_deg[row]};
+    }
   }
   return levels;
 }

@@ -17,6 +17,14 @@ struct LevelPoint {
   float angle_deg;
 };
 
+// A keypoint in pixels of level 0, for descriptors of it. `size_px`: side of its patch.
+struct PatchPoint {
+  float x;
+  float y;
+  float size_px;
+  float angle_deg;
+};
+
 }  // namespace orbserve::cpu
 
 #endif  // ORBSERVE_CPU_FRAME_LEVEL_POINT_H_

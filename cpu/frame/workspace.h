@@ -55,13 +55,15 @@ struct Workspace {
   // Given keypoints by level, the row of the answer that each belongs to, and their descriptors.
   // They grow with the frames that bring keypoints.
   std::vector<LevelPoint> given_points;
+  std::vector<PatchPoint> given_patches;  // beside them, for descriptors of level 0
   std::vector<uint32_t> given_rows;
   std::vector<uint8_t> given_descriptors;
 
   size_t HeldBytes() const {
     return memory.size() + mask_memory.size() + times.capacity() * sizeof(ThreadTimes) +
-           given_points.capacity() * sizeof(LevelPoint) + given_rows.capacity() * sizeof(uint32_t) +
-           given_descriptors.capacity();
+           given_points.capacity() * sizeof(LevelPoint) +
+           given_patches.capacity() * sizeof(PatchPoint) +
+           given_rows.capacity() * sizeof(uint32_t) + given_descriptors.capacity();
   }
   // Brings the plan's count of memory up to date, after the workspace has grown.
   void CountBytes() { counted_.Set(HeldBytes()); }

@@ -17,7 +17,7 @@ namespace orbserve::algo {
 
 // Two squares of the patch, by their centres, 1..30, x to the right, y down. The bit is set where
 // the first is not brighter on the mean than the second by more than the threshold.
-struct BoxTest {
+struct alignas(8) BoxTest {
   int8_t x1;
   int8_t y1;
   int8_t x2;

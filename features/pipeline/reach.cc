@@ -47,6 +47,15 @@ Reach Reach::Of(const PipelineOptions& options) {
       break;
   }
   switch (options.describe.descriptor) {
+    case Descriptor::kTeblid256:
+    case Descriptor::kTeblid512:
+    case Descriptor::kBeblid256:
+    case Descriptor::kBeblid512:
+      reach.describes_everywhere = true;
+      if (options.describe.orientation != Orientation::kIntensityCentroid) {
+        reach.patch_factor = 5.0f;
+      }
+      [[fallthrough]];
     case Descriptor::kNone:
       reach.patch_size_px = options.describe.orientation == Orientation::kIntensityCentroid
                                 ? kCentroidSizePx
@@ -55,7 +64,7 @@ Reach Reach::Of(const PipelineOptions& options) {
       break;
     case Descriptor::kRBrief256:
       reach.describe_px = kRBriefReachPx;
-      reach.mirrors_outside = true;
+      reach.describes_everywhere = true;
       reach.patch_size_px = kCentroidSizePx;
       need(kRBriefBorderPx);
       break;

@@ -42,18 +42,28 @@ constexpr CentroidArea CentroidAreaOf(Descriptor descriptor) {
   return descriptor == Descriptor::kRBrief32 ? CentroidArea::kPatch : CentroidArea::kDisc;
 }
 
+// True for descriptors of the image at full size, whatever the level of a keypoint
+// (features/algo/teblid.h).
+constexpr bool IsOfLevelZero(Descriptor descriptor) {
+  return descriptor == Descriptor::kTeblid256 || descriptor == Descriptor::kTeblid512 ||
+         descriptor == Descriptor::kBeblid256 || descriptor == Descriptor::kBeblid512;
+}
+
 // Pixels of one level that the stages of a pipeline read; 0 for a stage that does not run.
 struct Reach {
   int detect_px = 0;    // test at each pixel
   int score_px = 0;     // response of a corner
   int orient_px = 0;    // angle of a keypoint
   int describe_px = 0;  // descriptor of a keypoint, smoothing included
-  // True where samples of a descriptor outside the level are mirrored into it, so that every given
-  // keypoint can be described.
-  bool mirrors_outside = false;
-  // Diameter of the patch of a keypoint at level 0 (Features::size), by its descriptor, else by
-  // the way in which it was found.
+  // True where samples of a descriptor outside the level are mirrored into it, or cut, so that
+  // every given keypoint can be described.
+  bool describes_everywhere = false;
+  // Diameter of the patch of a keypoint at level 0 (Features::size), by its descriptor, else (and
+  // for TEBLID and BEBLID) by the way in which it was found.
   float patch_size_px = 0.0f;
+  // TEBLID and BEBLID: the side of their patch is the keypoint's size times this factor, which
+  // their authors name for ORB and for FAST keypoints.
+  float patch_factor = 1.0f;
   // Smallest border at which no stage reads outside its level. The stages of `orb` that run on
   // keypoints have one pixel to spare: wide loads round up.
   int smallest_border_px = 0;

@@ -34,12 +34,16 @@ inline constexpr int kHistogramCopies = 4;
 
 enum class FrameMode : int32_t { kIdle, kDetect, kDescribeGiven };
 
-// A keypoint given by the caller, in pixels of its level.
+// A keypoint given by the caller, in pixels of its level, and for descriptors of level 0 in pixels
+// of that, with the side of its patch.
 struct GivenEntry {
   uint16_t x;
   uint16_t y;
   float angle_deg;
   int32_t level;
+  float zero_x;
+  float zero_y;
+  float patch_px;
 };
 
 // Part of an answer that comes down for one feature, beside its descriptor.

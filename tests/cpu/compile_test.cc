@@ -64,6 +64,16 @@ TEST_F(CompileStepsTest, Orb32) {
   EXPECT_THAT(PhasesOf(list, list.description), ElementsAre("rbrief32 [describe]"));
 }
 
+TEST_F(CompileStepsTest, TeblidDescribesAllLevelsOnceTheIntegralImageIsThere) {
+  PipelineOptions pipeline;
+  pipeline.describe.descriptor = Descriptor::kTeblid512;
+  const StepList list = Compile(pipeline);
+  EXPECT_EQ(PhasesOf(list, list.detection).back(), "frame: teblid [describe]");
+  EXPECT_THAT(
+      PhasesOf(list, list.description),
+      ElementsAre("integral [describe]", "integral [describe]", "frame: teblid [describe]"));
+}
+
 TEST_F(CompileStepsTest, BFrost) {
   const StepList list = Compile((*FindPreset("bfrost"))->pipeline);
   EXPECT_THAT(

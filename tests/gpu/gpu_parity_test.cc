@@ -157,9 +157,10 @@ TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
     if (one_of(3) == 0) pipeline.detect.score = Score::kFast;
     if (one_of(3) == 0) pipeline.select.selection = Selection::kBest;
     if (one_of(4) == 0) pipeline.select.capacity = 1 + one_of(3000);
-    pipeline.describe.descriptor =
-        std::vector<Descriptor>{Descriptor::kNone, Descriptor::kRBrief256, Descriptor::kRBrief256,
-                                Descriptor::kRBrief32, Descriptor::kBFrost256}[one_of(5)];
+    pipeline.describe.descriptor = std::vector<Descriptor>{
+        Descriptor::kNone,     Descriptor::kRBrief256, Descriptor::kRBrief256,
+        Descriptor::kRBrief32, Descriptor::kBFrost256, Descriptor::kTeblid512,
+        Descriptor::kBeblid256}[one_of(7)];
     if (one_of(3) == 0) pipeline.describe.orientation = Orientation::kArcMiddle;
     const bool needs_angle = pipeline.describe.descriptor == Descriptor::kRBrief256 ||
                              pipeline.describe.descriptor == Descriptor::kRBrief32;

@@ -248,6 +248,33 @@ TEST_F(GpuPresetsTest, GivenKeypointsAreDescribedAsOnTheCpu) {
   EXPECT_GT(features, 5'000u);
 }
 
+TEST_F(GpuPresetsTest, TeblidAndBeblidAreDescribedAsOnTheCpu) {
+  const TestImage image = SceneImage(700, 500, 68);
+  std::mt19937 random(69);
+  const auto from = [&random](float low, float high) {
+    return std::uniform_real_distribution<float>(low, high)(random);
+  };
+  auto given = std::make_shared<GivenKeypoints>();
+  for (int i = 0; i < 6'000; ++i) {
+    given->x.push_back(from(16.0f, 684.0f));
+    given->y.push_back(from(16.0f, 484.0f));
+    given->size.push_back(from(12.0f, 200.0f));
+    given->angle_deg.push_back(i % 3 == 0 ? -1.0f : from(0.0f, 720.0f));
+    given->response.push_back(0.0f);
+    given->octave.push_back(i % 3);
+  }
+  for (const Descriptor descriptor : {Descriptor::kTeblid256, Descriptor::kTeblid512,
+                                      Descriptor::kBeblid256, Descriptor::kBeblid512}) {
+    SCOPED_TRACE(DescriptorName(descriptor));
+    PlanSpec spec = {700, 500, (*FindPreset("orb"))->pipeline};
+    spec.pipeline.select.border_px = 16;  // squares are cut at the edges
+    spec.pipeline.describe.descriptor = descriptor;
+    const size_t features = ExpectSame(
+        spec, {{.image = image.view(), .given_keypoints = given}, {.image = image.view()}});
+    EXPECT_GT(features, 6'000u);
+  }
+}
+
 TEST_F(GpuPresetsTest, FramesAndGivenKeypointsMatchInAWindowAsOnTheCpu) {
   const TestImage image = SceneImage(700, 500, 67);
   for (const char* const name : {"orb", "bfrost", "orb-32"}) {

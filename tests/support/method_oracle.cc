@@ -77,6 +77,10 @@ float BaseSize(const OracleOptions& options) {
       return 31;
     case Descriptor::kRBrief32:
       return 10;
+    case Descriptor::kTeblid256:
+    case Descriptor::kTeblid512:
+    case Descriptor::kBeblid256:
+    case Descriptor::kBeblid512:
     case Descriptor::kNone:
       break;
   }
@@ -165,6 +169,17 @@ OracleAnswer OracleExtract(const GreyPlane& image, const GreyPlane* mask,
             level, feature.x, feature.y,
             options.orientation == Orientation::kNone ? 0 : TauOf(feature.angle_deg));
         break;
+      case Descriptor::kTeblid256:
+      case Descriptor::kTeblid512:
+      case Descriptor::kBeblid256:
+      case Descriptor::kBeblid512: {
+        const float scale = OracleScale(options.scale_factor, feature.level);
+        const float factor = options.orientation == Orientation::kIntensityCentroid ? 1.0f : 5.0f;
+        feature.descriptor = DescribeBoxTests(
+            image, static_cast<float>(feature.x) * scale, static_cast<float>(feature.y) * scale,
+            factor * feature.size, feature.angle_deg, options.descriptor);
+        break;
+      }
     }
   }
   return answer;

@@ -217,6 +217,9 @@ int TauOf(float angle_deg);
 
 std::vector<uint8_t> DescribeBFrost(const GreyPlane& level, int x, int y, int tau);
 std::vector<uint8_t> DescribeRBrief32(const GreyPlane& level, int x, int y, float angle_deg);
+// TEBLID or BEBLID of a keypoint of the image at full size; `patch_px`: side of its patch.
+std::vector<uint8_t> DescribeBoxTests(const GreyPlane& image, float x, float y, float patch_px,
+                                      float angle_deg, Descriptor descriptor);
 // `smooth`: the smoothed level.
 std::vector<uint8_t> DescribeRBrief256(const GreyPlane& smooth, int x, int y, float angle_deg);
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <sstream>
 
-// The 256 pairs of rBRIEF are data, not arithmetic.
+// Pairs and tests are data, not arithmetic.
+#include "features/algo/box_tests.h"
 #include "features/algo/rbrief_pattern.h"
 #include "tests/support/method_oracle.h"
 
@@ -154,6 +156,85 @@ std::vector<uint8_t> DescribeBFrost(const GreyPlane& level, int x, int y, int ta
       const size_t b = static_cast<size_t>((partners[j] % 64 + 4 * tau) % 64);
       AppendBit(bytes, static_cast<size_t>(4 * i + j), sum[a] * area[b] < sum[b] * area[a]);
     }
+  }
+  return bytes;
+}
+
+namespace {
+
+// Sum and number of the pixels of a square, of the part of it that lies in the image; the nearest
+// pixel, row or column where none does.
+struct BoxSum {
+  int64_t sum = 0;
+  int pixels = 0;
+};
+BoxSum SumBox(const GreyPlane& image, int x, int y, int half) {
+  const int left = std::clamp(x - half, 0, image.width - 1);
+  const int right = std::clamp(x + half, 0, image.width - 1);
+  const int top = std::clamp(y - half, 0, image.height - 1);
+  const int bottom = std::clamp(y + half, 0, image.height - 1);
+  BoxSum box;
+  for (int v = top; v <= bottom; ++v) {
+    for (int u = left; u <= right; ++u) {
+      box.sum += image.At(u, v);
+      ++box.pixels;
+    }
+  }
+  return box;
+}
+
+std::vector<algo::BoxTest> BoxTestsOf(Descriptor descriptor) {
+  switch (descriptor) {
+    case Descriptor::kTeblid256:
+      return {std::begin(algo::kTeblid256Tests), std::end(algo::kTeblid256Tests)};
+    case Descriptor::kTeblid512:
+      return {std::begin(algo::kTeblid512Tests), std::end(algo::kTeblid512Tests)};
+    case Descriptor::kBeblid256:
+      return {std::begin(algo::kBeblid256Tests), std::end(algo::kBeblid256Tests)};
+    default:
+      return {std::begin(algo::kBeblid512Tests), std::end(algo::kBeblid512Tests)};
+  }
+}
+
+}  // namespace
+
+std::vector<uint8_t> DescribeBoxTests(const GreyPlane& image, float x, float y, float patch_px,
+                                      float angle_deg, Descriptor descriptor) {
+  const bool twentieths =
+      descriptor == Descriptor::kTeblid256 || descriptor == Descriptor::kTeblid512;
+  const double radians = std::max(angle_deg, 0.0f) * 0.017453292519943295;
+  const float scale = patch_px / 32.0f;
+  const float along = scale * static_cast<float>(std::cos(radians));
+  const float across = scale * static_cast<float>(std::sin(radians));
+  const float origin_x = (across - along) * 16.0f + x;
+  const float origin_y = (-across - along) * 16.0f + y;
+  const float margin = patch_px / 64.0f * 32.0f * 1.75f;
+  const bool cut = x < margin || x + margin >= static_cast<float>(image.width) || y < margin ||
+                   y + margin >= static_cast<float>(image.height);
+  std::vector<uint8_t> bytes;
+  const std::vector<algo::BoxTest> tests = BoxTestsOf(descriptor);
+  for (size_t i = 0; i < tests.size(); ++i) {
+    const algo::BoxTest& test = tests[i];
+    const int half = static_cast<int>(scale * test.radius + 0.5f);
+    const auto box = [&](int u, int v) {
+      const float fx = along * static_cast<float>(u) - across * static_cast<float>(v) + origin_x;
+      const float fy = across * static_cast<float>(u) + along * static_cast<float>(v) + origin_y;
+      return SumBox(image, static_cast<int>(fx + 0.5f), static_cast<int>(fy + 0.5f), half);
+    };
+    const BoxSum first = box(test.x1, test.y1);
+    const BoxSum second = box(test.x2, test.y2);
+    const double threshold = twentieths ? test.threshold / 20.0 : test.threshold;
+    bool bit;
+    if (cut) {
+      const float difference = static_cast<float>(first.sum) / static_cast<float>(first.pixels) -
+                               static_cast<float>(second.sum) / static_cast<float>(second.pixels);
+      bit = difference <= static_cast<float>(threshold);
+    } else {
+      const auto difference = static_cast<float>(first.sum - second.sum);
+      bit = difference <= static_cast<float>(threshold) * static_cast<float>(first.pixels);
+    }
+    if (i % 8 == 0) bytes.push_back(0);
+    bytes.back() = static_cast<uint8_t>(2 * bytes.back() + (bit ? 1 : 0));
   }
   return bytes;
 }

@@ -213,7 +213,11 @@ std::vector<OptionValue> MakeTable() {
       {"NONE", {"describe { descriptor_type: DESCRIPTOR_TYPE_NONE }", {{"--descriptor", "none"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kNone; }}},
       {"RBRIEF_256", {"describe { descriptor_type: DESCRIPTOR_TYPE_RBRIEF_256 }", {{"--descriptor", "rbrief-256"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kRBrief256; }}},
       {"RBRIEF_32", {"describe { descriptor_type: DESCRIPTOR_TYPE_RBRIEF_32 }", {{"--descriptor", "rbrief-32"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kRBrief32; }}},
-      {"BFROST_256", bfrost}});
+      {"BFROST_256", bfrost},
+      {"TEBLID_256", {"describe { descriptor_type: DESCRIPTOR_TYPE_TEBLID_256 }", {{"--descriptor", "teblid-256"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kTeblid256; }}},
+      {"TEBLID_512", {"describe { descriptor_type: DESCRIPTOR_TYPE_TEBLID_512 }", {{"--descriptor", "teblid-512"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kTeblid512; }}},
+      {"BEBLID_256", {"describe { descriptor_type: DESCRIPTOR_TYPE_BEBLID_256 }", {{"--descriptor", "beblid-256"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kBeblid256; }}},
+      {"BEBLID_512", {"describe { descriptor_type: DESCRIPTOR_TYPE_BEBLID_512 }", {{"--descriptor", "beblid-512"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kBeblid512; }}}});
   // clang-format on
   return table.rows();
 }
@@ -233,7 +237,7 @@ std::vector<MatchOptionValue> MakeMatchTable() {
       {"cross_check_off", {.cross_check = false}, {.cross_check = true}, "cross_check: false", {{"--cross-check", "false"}}},
       {"max_distance_0", {.max_distance = 0}, {.max_distance = 256}, "max_distance: 0", {{"--max-distance", "0"}}},
       {"max_distance_30", {.max_distance = 30}, {.max_distance = 0}, "max_distance: 30", {{"--max-distance", "30"}}},
-      {"max_distance_256", {.max_distance = 256}, {.max_distance = 30}, "max_distance: 256", {{"--max-distance", "256"}}},
+      {"max_distance_512", {.max_distance = 512}, {.max_distance = 30}, "max_distance: 512", {{"--max-distance", "512"}}},
       {"window_0", {.window_px = 0.0f}, {.window_px = 12.5f}, "window_px: 0", {{"--match-window", "0"}}},
       {"window_12_5", {.window_px = 12.5f}, {.window_px = 40.0f}, "window_px: 12.5", {{"--match-window", "12.5"}}},
       {"offset_x", {.window_px = 4.0f, .offset_x_px = -3.5f}, {.window_px = 4.0f}, "window_px: 4 offset_x: -3.5", {{"--match-window", "4"}, {"--match-offset-x", "-3.5"}}},

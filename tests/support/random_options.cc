@@ -74,9 +74,10 @@ Selection RandomSelection(const SuppressOptions& suppress, std::mt19937& random)
 
 DescribeOptions RandomDescription(const DetectOptions& detect, std::mt19937& random) {
   DescribeOptions describe;
-  describe.descriptor =
-      OneOf(random, {Descriptor::kNone, Descriptor::kNone, Descriptor::kRBrief256,
-                     Descriptor::kRBrief32, Descriptor::kRBrief32, Descriptor::kBFrost256});
+  describe.descriptor = OneOf(
+      random, {Descriptor::kNone, Descriptor::kNone, Descriptor::kRBrief256, Descriptor::kRBrief32,
+               Descriptor::kRBrief32, Descriptor::kBFrost256, Descriptor::kTeblid256,
+               Descriptor::kTeblid512, Descriptor::kBeblid256, Descriptor::kBeblid512});
   const bool turns =
       describe.descriptor == Descriptor::kRBrief256 || describe.descriptor == Descriptor::kRBrief32;
   const bool has_arc = detect.detector == Detector::kFast;

@@ -81,7 +81,8 @@ bool SumsPixels(const FrameContext& frame, int level) {
   constexpr int64_t kPixelsPerPoint = 1024;
   const LevelGeometry& geometry = frame.pipeline.level(level);
   const int64_t pixels = int64_t{geometry.width_px} * geometry.height_px;
-  return frame.job.given_keypoints == nullptr && pixels >= kLeastPixels &&
+  return frame.pipeline.spec.pipeline.describe.descriptor == Descriptor::kBFrost256 &&
+         frame.job.given_keypoints == nullptr && pixels >= kLeastPixels &&
          pixels >= kPixelsPerPoint * frame.job.parameters.max_features;
 }
 

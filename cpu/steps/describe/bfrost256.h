@@ -34,8 +34,8 @@ void ReferenceBFrost256OfPixels(const ImageView& image, const LevelPoint* points
                                 uint8_t* descriptors);
 BFrost256OfPixelsKernel BFrost256OfPixelsKernelFor(const KernelTarget& target);
 
-// True for levels whose integral image would not stay in a second cache and would serve few points:
-// their squares are summed from pixels, and no integral image is made.
+// True with BFROST-256 for levels whose integral image would not stay in a second cache and would
+// serve few points: their squares are summed from pixels, and no integral image is made.
 bool SumsPixels(const FrameContext& frame, int level);
 
 std::unique_ptr<Step> MakeBFrost256(const StepSetup& setup);

@@ -23,7 +23,7 @@ class IntegralColumns final : public Step {
   // Nobody begins with the sums of the last strip.
   int Begin(FrameContext& frame, int level) const override {
     if (SumsPixels(frame, level)) return 0;
-    return frame.lists.integral_strips[static_cast<size_t>(level)].count - 1;
+    return std::max(frame.lists.integral_strips[static_cast<size_t>(level)].count - 1, 0);
   }
 
   void Run(FrameContext& frame, int level, int task) const override {

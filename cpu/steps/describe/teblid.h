@@ -8,20 +8,15 @@
 #define ORBSERVE_CPU_STEPS_DESCRIBE_TEBLID_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "cpu/frame/integral_view.h"
+#include "cpu/frame/level_point.h"
 #include "cpu/kernels/kernel_target.h"
+#include "cpu/steps/step.h"
 #include "features/algo/teblid.h"
 
 namespace orbserve::cpu {
-
-// A keypoint in pixels of level 0. `size_px`: side of its patch.
-struct PatchPoint {
-  float x;
-  float y;
-  float size_px;
-  float angle_deg;
-};
 
 // The integral image of an image of this size.
 struct BoxImage {
@@ -36,6 +31,9 @@ using BoxTestsKernel = void (*)(const BoxImage& image, const algo::BoxTestSet& s
 void ReferenceBoxTests(const BoxImage& image, const algo::BoxTestSet& set, const PatchPoint* points,
                        int count, uint8_t* descriptors);
 BoxTestsKernel BoxTestsKernelFor(const KernelTarget& target);
+
+// Its scope is the frame: the points of all levels need the integral image of level 0.
+std::unique_ptr<Step> MakeTeblid(const StepSetup& setup);
 
 }  // namespace orbserve::cpu
 

@@ -19,6 +19,7 @@
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/warp.cuh"
 #include "gpu/steps/describe/feature_records.cuh"
+#include "gpu/steps/describe/integral_reader.cuh"
 #include "gpu/steps/describe/orientation.cuh"
 #include "gpu/steps/global_pointer.cuh"
 
@@ -26,31 +27,6 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr int kWarpsPerBlock = 4;  // independent of each other
-
-// Entry (x, y) of the integral image of one level.
-struct IntegralReader {
-  const uint32_t* __restrict__ inner;
-  const uint32_t* __restrict__ bases;
-  int pitch;
-
-  __device__ uint32_t At(int x, int y) const {
-    const int strip = y / kIntegralStripRows;
-    const int row = y % kIntegralStripRows;
-    const int entry = kIntegralLead + x;
-    const uint32_t base = bases[static_cast<int64_t>(strip) * pitch + entry];
-    if (row == 0) return base;
-    return base +
-           inner[static_cast<int64_t>(strip * (kIntegralStripRows - 1) + row - 1) * pitch + entry];
-  }
-  // Sum of the square of `half_side` round (x, y).
-  __device__ uint32_t Square(int x, int y, int half_side) const {
-    const int left = x - half_side;
-    const int right = x + half_side + 1;
-    const int top = y - half_side;
-    const int bottom = y + half_side + 1;
-    return At(right, bottom) - At(right, top) - At(left, bottom) + At(left, top);
-  }
-};
 
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void BFrostKernel(
     const __grid_constant__ BFrostParams params) {
@@ -73,9 +49,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void BFrostKernel(
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < count; i += step) {
     Point point = PointOf(frame, given, list, ranked, frame.first_record + i);
-    const IntegralReader integral = {params.integrals.Inner(frame_index, point.level),
-                                     params.integrals.Bases(frame_index, point.level),
-                                     params.integrals.level[point.level].pitch};
+    const IntegralReader integral(params.integrals, frame_index, point.level);
     mine[lane] = integral.Square(point.x + sample.x, point.y + sample.y, sample.half_side);
     mine[lane + kWarpLanes] =
         integral.Square(point.x - sample.x, point.y - sample.y, sample.half_side);

@@ -179,8 +179,9 @@ __global__ __launch_bounds__(kThreads) void IntegralBasesKernel(
 
 }  // namespace
 
-IntegralBuffers::IntegralBuffers(const CompiledPipeline& pipeline, ArenaLayout* layout) {
-  images_.levels = pipeline.level_count();
+IntegralBuffers::IntegralBuffers(const CompiledPipeline& pipeline, int levels,
+                                 ArenaLayout* layout) {
+  images_.levels = levels;
   for (int l = 0; l < images_.levels; ++l) {
     const LevelGeometry& geometry = pipeline.level(l);
     IntegralLevel& level = images_.level[l];

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Step `integral`: integral images modulo 2^32 of all levels.
+// Step `integral`: integral images modulo 2^32 of all levels, or of level 0.
 
 #ifndef ORBSERVE_GPU_STEPS_DESCRIBE_INTEGRAL_H_
 #define ORBSERVE_GPU_STEPS_DESCRIBE_INTEGRAL_H_
@@ -56,7 +56,8 @@ struct IntegralImages {
 // Their buffers in a plan's arena.
 class IntegralBuffers {
  public:
-  IntegralBuffers(const CompiledPipeline& pipeline, ArenaLayout* layout);
+  // Of the first `levels` levels.
+  IntegralBuffers(const CompiledPipeline& pipeline, int levels, ArenaLayout* layout);
 
   IntegralImages At(const StepContext& context) const;
 
@@ -72,7 +73,7 @@ struct IntegralParams {
   IntegralImages integrals;
 };
 
-// Integral images of all levels of every frame that is not idle.
+// Integral images of every frame that is not idle.
 absl::Status LaunchIntegral(const IntegralParams& params, cudaStream_t stream);
 
 class IntegralStep final : public Step {

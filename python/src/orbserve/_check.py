@@ -23,7 +23,7 @@ _MAX_ROWS = 100_000
 _MAX_SIDE_PX = 32_767
 _MAX_OCTAVE = 15
 _MAX_ANGLE_DEG = 720  # of a keypoint that was given
-_MAX_DISTANCE_BITS = 256
+_MAX_DISTANCE_BITS = 512
 _MAX_NEIGHBOURS = 16  # matches of one row of the query
 _MAX_NAME_BYTES = 128
 _MAX_PAGE_SIZE = 1000
@@ -41,7 +41,7 @@ _MAX_INT32 = 2**31 - 1
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 # Bytes of descriptors by the number of their kind: NONE, RBRIEF_256, RBRIEF_32, BFROST_256.
-_DESCRIPTOR_BYTES = {1: 0, 2: 32, 3: 4, 4: 32}
+_DESCRIPTOR_BYTES = {1: 0, 2: 32, 3: 4, 4: 32, 5: 32, 6: 64, 7: 32, 8: 64}
 _PREVIOUS, _KEYFRAME, _REFERENCE = 1, 2, 3  # of MatchTarget
 
 Column = npt.NDArray[Any]
@@ -176,9 +176,9 @@ def features(where: str, message: Any, columns: dict[str, Column], sent: SentFra
     _range(f"{where}.octave", columns["octave"], 0, _MAX_OCTAVE)
     size = message.descriptor_bytes
     expected = _DESCRIPTOR_BYTES.get(message.descriptor_type)
-    if size not in ((0, 4, 32) if expected is None else (expected,)):
+    if size not in ((0, 4, 32, 64) if expected is None else (expected,)):
         allowed = (
-            "0, 4 or 32" if expected is None else f"{expected}, those of descriptor_type {message.descriptor_type}"
+            "0, 4, 32 or 64" if expected is None else f"{expected}, those of descriptor_type {message.descriptor_type}"
         )
         raise WrongAnswerError(f"{where}.descriptor_bytes", size, allowed)
     if len(columns["descriptors"]) != rows * size:

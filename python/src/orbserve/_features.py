@@ -59,7 +59,7 @@ class Features:
     """(N,): pyramid level, 0..15, 0 = full size. Default: 0."""
 
     descriptors: UInt8 = None  # type: ignore[assignment]
-    """(N, B), B = 32, 4 or 0 bytes: test i is bit i % 8 of byte i // 8. Default: (N, 0)."""
+    """(N, B), B = 64, 32, 4 or 0 bytes: test i is bit i % 8 of byte i // 8, of TEBLID and BEBLID bit 7 - i % 8. Default: (N, 0)."""
 
     image_size: tuple[int, int] = (0, 0)
     """Width and height of the image, pixels; (0, 0) = not known."""
@@ -281,7 +281,7 @@ class Matches:
     """(M,): row of the features matched against."""
 
     distance: Int32
-    """(M,): differing bits, 0..256."""
+    """(M,): differing bits, 0..512."""
 
     ratio_undefined: bool = False
     """A ratio test has a train set of only one descriptor; then nothing passes."""

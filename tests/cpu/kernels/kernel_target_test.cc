@@ -16,6 +16,7 @@
 #include "cpu/steps/describe/intensity_centroid.h"
 #include "cpu/steps/describe/rbrief256.h"
 #include "cpu/steps/describe/rbrief32.h"
+#include "cpu/steps/describe/teblid.h"
 #include "cpu/steps/detect/corner_map.h"
 #include "cpu/steps/detect/fast.h"
 #include "cpu/steps/detect/harris.h"
@@ -65,6 +66,7 @@ void ForEachKernel(const KernelTarget& target, Compare compare) {
   compare("ColumnSums", ColumnSumsKernelFor(target), &ReferenceColumnSums);
   compare("BFrost256", BFrost256KernelFor(target), &ReferenceBFrost256);
   compare("BFrost256OfPixels", BFrost256OfPixelsKernelFor(target), &ReferenceBFrost256OfPixels);
+  compare("BoxTests", BoxTestsKernelFor(target), &ReferenceBoxTests);
 }
 
 TEST(KernelTargetTest, EveryTargetHasATwinOfEachKernel) {

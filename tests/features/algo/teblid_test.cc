@@ -16,6 +16,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
+#include "tests/support/reference_lines.h"
 
 namespace orbserve::algo {
 namespace {
@@ -82,15 +83,6 @@ std::string Describe(const BoxIntegral& integral, const BoxKeypoint& keypoint,
   return descriptor;
 }
 
-uint32_t Crc32(absl::string_view bytes) {
-  uint32_t crc = ~uint32_t{0};
-  for (const char c : bytes) {
-    crc ^= static_cast<uint8_t>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1)));
-  }
-  return ~crc;
-}
-
 TEST(TeblidTest, EqualsThePublishedDescriptors) {
   struct Published {
     BoxKeypoint keypoint;
@@ -143,7 +135,7 @@ TEST(TeblidTest, EqualsTheDescriptorsOfAThousandKeypointsInsideAndAtTheEdges) {
               static_cast<float>((101 * i % 3600) / 10.0)};
           rows += Describe(integral, keypoint, kTestSets[s].set);
         }
-        EXPECT_EQ(Crc32(rows), published[s][factor / 5]);
+        EXPECT_EQ(testing::Crc32(rows), published[s][factor / 5]);
       }
     }
   }

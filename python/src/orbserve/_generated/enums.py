@@ -191,6 +191,21 @@ class DescriptorType(WireEnum):
     BFROST_256 = 4
     """32 bytes: means of squares compared, turned in steps of 22.5 degrees."""
 
+    TEBLID_256 = 5
+    """As cv::xfeatures2d::TEBLID and BEBLID, of the image at full size. The scale factor is 1 with
+    INTENSITY_CENTROID and 5 otherwise; given keypoints for which it is another are sent with
+    sizes multiplied by it. 32 bytes.
+    """
+
+    TEBLID_512 = 6
+    """64 bytes."""
+
+    BEBLID_256 = 7
+    """32 bytes."""
+
+    BEBLID_512 = 8
+    """64 bytes."""
+
 
 class MatchSelection(WireEnum):
     """`MatchSelection` of the wire contract."""

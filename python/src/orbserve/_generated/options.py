@@ -49,7 +49,7 @@ class MatchOptions(Options):
     """Keep mutual nearest neighbours only; not with K_BEST; orb: false."""
 
     max_distance: int | None = _option("max_distance")
-    """Bits, 0..256; orb: 256 = no limit."""
+    """Bits, 0..512; orb: 512 = no limit."""
 
     window_px: float | None = _option("window_px")
     """Half the side of the search window, level-0 pixels, any finite number above 0; 0 =
@@ -121,7 +121,7 @@ class FrameParameters(Options):
     """Ratio test of the stream's matches, (0, 1]; 0 = off; checked in every call."""
 
     match_max_distance: int | None = _option("match_max_distance")
-    """Largest distance of its matches, bits, 0..256; checked in every call."""
+    """Largest distance of its matches, bits, 0..512; checked in every call."""
 
     quality_level: float | None = _option("quality_level")
     """Detectors other than FAST: share of the best response that a keypoint needs, above 0 and
