@@ -343,8 +343,9 @@ absl::Status CheckReference(absl::string_view where, const v1::ReferenceInfo& in
                                       std::numeric_limits<uint64_t>::max()));
   ORBSERVE_RETURN_IF_WRONG(CheckRange(where, "feature_count", info.feature_count(), 0u,
                                       static_cast<uint32_t>(kMaxRows)));
-  if (info.descriptor_bytes() == 4 || info.descriptor_bytes() == 32) return absl::OkStatus();
-  return Wrong(Join(where, "descriptor_bytes"), absl::StrCat(info.descriptor_bytes()), "4 or 32");
+  const uint32_t bytes = info.descriptor_bytes();
+  if (bytes == 4 || bytes == 32 || bytes == 64) return absl::OkStatus();
+  return Wrong(Join(where, "descriptor_bytes"), absl::StrCat(bytes), "4, 32 or 64");
 }
 
 // The answer's number and time of a frame are those of the request.

@@ -141,7 +141,9 @@ ORBSERVE_HOST_DEVICE inline bool BoxTestBit(const Integral& integral, int width_
                MeanOfCutSquare(integral, second, width_px, height_px) <=
            ThresholdOf(test, thresholds);
   }
-  const int32_t difference = SumOfSquare(integral, first) - SumOfSquare(integral, second);
+  const auto difference =
+      static_cast<int32_t>(static_cast<uint32_t>(SumOfSquare(integral, first)) -
+                           static_cast<uint32_t>(SumOfSquare(integral, second)));
   const int side = 2 * first.half_side + 1;
   if (thresholds == BoxThresholds::kBeblid) return difference <= test.threshold * (side * side);
   return static_cast<float>(difference) <=

@@ -325,7 +325,7 @@ TEST(WrongServerTest, PagesOfReferencesComeToAnEnd) {
           {[](auto* r) { r->mutable_references(0)->set_feature_count(100'001); },
            "references[0].feature_count is 100001; allowed: 0 to 100000"},
           {[](auto* r) { r->mutable_references(0)->set_descriptor_bytes(5); },
-           "references[0].descriptor_bytes is 5; allowed: 4 or 32"},
+           "references[0].descriptor_bytes is 5; allowed: 4, 32 or 64"},
           {[](auto* r) { r->set_next_page_token(std::string(1 << 20, 't')); },
            "next_page_token is a text of 1048576 bytes"},
       };

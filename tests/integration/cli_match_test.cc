@@ -195,6 +195,31 @@ TEST_F(CliTest, FilesOfOrb32AreReferencesOfTheirOwnKind) {
   EXPECT_THAT(other.err, HasSubstr("RBRIEF_32"));
 }
 
+TEST_F(CliTest, DescriptorsOf64BytesAreWrittenMatchedAndStored) {
+  const std::string a = folder_.Write("a.pgm", Scene(0));
+  const auto extract = [&](const char* to) -> std::vector<std::string> {
+    return {"extract", "--descriptor", "teblid-512", "--out", folder_ / to, a};
+  };
+  ASSERT_TRUE(Succeeded(Run(extract("f"))));
+  const std::string file = TemporaryFolder::Read(folder_ / "f/a.pgm.npz");
+  EXPECT_THAT(file, HasSubstr("descriptor_type.npy"));
+  EXPECT_GT(file.size(), 500u * 64);
+  ASSERT_TRUE(Succeeded(RunWithServer(extract("remote"))));
+  EXPECT_EQ(TemporaryFolder::Read(folder_ / "remote/a.pgm.npz"), file);
+  ASSERT_TRUE(Succeeded(RunWithServer({"reference", "put", "file", folder_ / "f/a.pgm.npz"})));
+  const Outcome list = RunWithServer({"reference", "list", "--json"});
+  EXPECT_THAT(list.out, HasSubstr("\"descriptor_bytes\":64"));
+  EXPECT_THAT(list.out, HasSubstr("TEBLID_512"));
+  const Outcome match =
+      RunWithServer({"match", "--json", "--descriptor", "teblid-512", "--reference", "file", a});
+  ASSERT_EQ(match.code, 0) << match.err;
+  EXPECT_THAT(match.out, HasSubstr("\"distance\":[0,0,0"));
+  const Outcome other =
+      RunWithServer({"match", "--descriptor", "beblid-512", "--reference", "file", a});
+  EXPECT_NE(other.code, 0);
+  EXPECT_THAT(other.err, HasSubstr("TEBLID_512"));
+}
+
 TEST_F(CliTest, FoldersAreMatchedPairByPair) {
   const std::string in = WriteScenes(4);
   const std::vector<std::string> command = {"match",    "--exhaustive", "--cross-check",

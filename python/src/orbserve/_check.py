@@ -40,7 +40,7 @@ _MAX_TRACK_ID = 2**53
 _MAX_INT32 = 2**31 - 1
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
-# Bytes of descriptors by the number of their kind: NONE, RBRIEF_256, RBRIEF_32, BFROST_256.
+# Bytes of descriptors by the number of their kind: NONE, RBRIEF_256, RBRIEF_32, BFROST_256, TEBLID and BEBLID.
 _DESCRIPTOR_BYTES = {1: 0, 2: 32, 3: 4, 4: 32, 5: 32, 6: 64, 7: 32, 8: 64}
 _PREVIOUS, _KEYFRAME, _REFERENCE = 1, 2, 3  # of MatchTarget
 

@@ -59,7 +59,9 @@ class Features:
     """(N,): pyramid level, 0..15, 0 = full size. Default: 0."""
 
     descriptors: UInt8 = None  # type: ignore[assignment]
-    """(N, B), B = 64, 32, 4 or 0 bytes: test i is bit i % 8 of byte i // 8, of TEBLID and BEBLID bit 7 - i % 8. Default: (N, 0)."""
+    """(N, B), B = 64, 32, 4 or 0 bytes: test i is bit i % 8 of byte i // 8, of TEBLID and BEBLID bit 7 - i % 8.
+    Default: (N, 0).
+    """
 
     image_size: tuple[int, int] = (0, 0)
     """Width and height of the image, pixels; (0, 0) = not known."""
@@ -117,7 +119,9 @@ class Features:
             try:
                 values["descriptor_type"] = _TYPE_OF_BYTES[descriptors.shape[1]]
             except KeyError:
-                raise ValueError(f"descriptors must have 0, 4 or 32 bytes; got {descriptors.shape[1]}") from None
+                raise ValueError(
+                    f"descriptors without a descriptor_type must have 0, 4 or 32 bytes; got {descriptors.shape[1]}"
+                ) from None
         else:
             values["descriptor_type"] = DescriptorType.of(self.descriptor_type)
         for name, value in values.items():

@@ -57,13 +57,17 @@ class Keypoints:
     """(N, 2): x and y, pixels of the full-size image, any finite numbers."""
 
     angle: npt.ArrayLike = 0.0
-    """(N,): degrees clockwise, -720..720; -1 is used as -1 degree, as cv::ORB does."""
+    """(N,): degrees clockwise, -720..720; -1 is used as -1 degree, as cv::ORB does; TEBLID and BEBLID take all below 0 as
+    upright.
+    """
 
     octave: npt.ArrayLike = 0
     """(N,): pyramid level, 0..levels-1."""
 
     size: npt.ArrayLike | None = None
-    """(N,): pixels of the full-size image; carried through. None: that of a detected keypoint of the level."""
+    """(N,): pixels of the full-size image; carried through; the patch of TEBLID and BEBLID. None: that of a detected
+    keypoint of the level.
+    """
 
     response: npt.ArrayLike | None = None
     """(N,): any finite numbers; carried through. None: 0."""

@@ -28,7 +28,13 @@ void Append(const std::vector<T>& values, Column* column) {
 absl::StatusOr<Descriptor> DescriptorTypeOf(const v1::FeatureSet& proto) {
   const int type = proto.descriptor_type();
   const auto bytes = static_cast<int>(proto.descriptor_bytes());
-  if (type == v1::DESCRIPTOR_TYPE_UNSPECIFIED) return DescriptorOfBytes(bytes);
+  if (type == v1::DESCRIPTOR_TYPE_UNSPECIFIED) {
+    const Descriptor descriptor = DescriptorOfBytes(bytes);
+    if (descriptor != Descriptor::kNone) return descriptor;
+    return MakeError(
+        ErrorReason::kBadRequest,
+        absl::StrCat("features.descriptor_type must be set for descriptors of ", bytes, " bytes"));
+  }
   if (!v1::DescriptorType_IsValid(type)) {
     return MakeError(ErrorReason::kBadRequest,
                      absl::StrCat("features.descriptor_type must be one of the values known to "

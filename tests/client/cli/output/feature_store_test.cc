@@ -25,12 +25,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// `count` features; feature i lies at (10 i + offset, i) and has the bytes 32 i, 32 i + 1, ...
-v1::FeatureSet Features(int count, float offset = 0) {
+// `count` features; feature i lies at (10 i + offset, i) and has the bytes b i, b i + 1, ... where
+// b is `descriptor_bytes`.
+v1::FeatureSet Features(int count, float offset = 0, int descriptor_bytes = 32) {
   v1::FeatureSet features;
   features.set_image_width_px(640);
   features.set_image_height_px(480);
-  features.set_descriptor_bytes(32);
+  features.set_descriptor_bytes(static_cast<uint32_t>(descriptor_bytes));
   for (int i = 0; i < count; ++i) {
     features.add_x(static_cast<float>(10 * i) + offset);
     features.add_y(static_cast<float>(i));
@@ -38,8 +39,8 @@ v1::FeatureSet Features(int count, float offset = 0) {
     features.add_angle(i == 0 ? -1.0f : 90.0f);
     features.add_response(static_cast<float>(i) / 2);
     features.add_octave(i);
-    for (int b = 0; b < 32; ++b) {
-      features.mutable_descriptors()->push_back(static_cast<char>(32 * i + b));
+    for (int b = 0; b < descriptor_bytes; ++b) {
+      features.mutable_descriptors()->push_back(static_cast<char>(descriptor_bytes * i + b));
     }
   }
   return features;
@@ -172,6 +173,29 @@ TEST_F(FeatureStoreTest, ColmapHasItsTables) {
   EXPECT_DOUBLE_EQ((f[0] + f[1]) * 0.25 + f[2] * 0.5 + (f[3] + f[4]) * 0.25 + f[5] * 0.5 +
                        (f[6] + f[7]) * 0.5 + f[8],
                    9);
+}
+
+TEST_F(FeatureStoreTest, DescriptorsOf64BytesAreWhole) {
+  for (const FeatureFormat format : {FeatureFormat::kHdf5, FeatureFormat::kColmap}) {
+    auto store = Open(format);
+    for (const char* const name : {"a.png", "b.png"}) {
+      ASSERT_TRUE(store->PutFeatures(name, Features(3, 0, 64)).ok());
+    }
+    ASSERT_TRUE(store->PutMatches(Pair("a.png", "b.png", false)).ok());
+    ASSERT_TRUE(store->Publish().ok());
+  }
+  std::vector<hsize_t> shape;
+  const auto descriptors = ReadArray<uint8_t>(folder_ / "out/features.h5", "a.png/descriptors",
+                                              H5T_NATIVE_UINT8, &shape);
+  EXPECT_THAT(shape, ElementsAre(64, 3));
+  EXPECT_EQ(descriptors[3 * 63 + 2], 2 * 64 + 63);  // byte 63 of feature 2
+  EXPECT_THAT(ReadArray<float>(folder_ / "out/matches.h5", "a.png/b.png/matching_scores0",
+                               H5T_NATIVE_FLOAT, &shape),
+              ElementsAre(1 - 64.0f / 512, 0, 1 - 128.0f / 512));
+  EXPECT_THAT(Rows("SELECT rows || ' ' || cols FROM descriptors WHERE image_id = 1"),
+              ElementsAre("3 64"));
+  EXPECT_EQ(Blob<uint8_t>("SELECT data FROM descriptors WHERE image_id = 1")[2 * 64 + 63],
+            2 * 64 + 63);
 }
 
 TEST_F(FeatureStoreTest, ColmapPutsTheSmallerNumberFirst) {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -82,6 +84,24 @@ TEST(FeatureConversionTest, FourBytesADescriptorAreRBrief32) {
     EXPECT_EQ(again.descriptors(), set.descriptors());
   }
   set.set_descriptor_type(v1::DESCRIPTOR_TYPE_BFROST_256);
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+}
+
+TEST(FeatureConversionTest, DescriptorsOf64BytesNeedTheirKind) {
+  v1::FeatureSet set = TwoFeatures();
+  set.set_descriptor_bytes(64);
+  set.set_descriptors(std::string(128, 'd'));
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  for (const auto& [type, kind] :
+       {std::pair{v1::DESCRIPTOR_TYPE_TEBLID_512, Descriptor::kTeblid512},
+        std::pair{v1::DESCRIPTOR_TYPE_BEBLID_512, Descriptor::kBeblid512}}) {
+    set.set_descriptor_type(type);
+    const auto features = FeaturesFromProto(set);
+    ASSERT_TRUE(features.ok()) << features.status();
+    EXPECT_EQ((*features)->descriptor_kind(), kind);
+    EXPECT_EQ((*features)->descriptor_bytes, 64);
+  }
+  set.set_descriptor_type(v1::DESCRIPTOR_TYPE_TEBLID_256);
   EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
 }
 
