@@ -57,8 +57,8 @@ class Keypoints:
     """(N, 2): x and y, pixels of the full-size image, any finite numbers."""
 
     angle: npt.ArrayLike = 0.0
-    """(N,): degrees clockwise, -720..720; -1 is used as -1 degree, as cv::ORB does; TEBLID and BEBLID take all below 0 as
-    upright.
+    """(N,): degrees clockwise, -720..720; -1 is used as -1 degree, as cv::ORB does; TEBLID and BEBLID take all
+    below 0 as upright.
     """
 
     octave: npt.ArrayLike = 0
