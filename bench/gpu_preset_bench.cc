@@ -37,7 +37,8 @@ struct Settings {
   int batch = 64;
   int in_flight = 4;  // batches at a time
   bool stages = false;
-  int max_features = 0;  // wanted by every preset; 0 = its own number
+  int max_features = 0;    // wanted by every preset; 0 = its own number
+  std::string descriptor;  // of every preset, such as TEBLID_512; empty = its own
   std::vector<int> devices;
   std::string json;
 };
@@ -58,6 +59,7 @@ class PresetBench {
       }
     }
     const auto orb32 = FindPreset("orb-32");
+    if (!settings_.descriptor.empty()) return true;
     if (!orb32.ok() || !Wants(**orb32)) return true;
     for (const GreyImage& image : images) {
       if (const absl::Status status = MeasureBatches(**orb32, image); !status.ok()) {
@@ -82,7 +84,17 @@ class PresetBench {
   }
 
   bool MeasureOne(const Preset& preset, const GreyImage& image) {
-    const auto plan = backend_.MakePlan({image.width_px, image.height_px, preset.pipeline});
+    PipelineOptions pipeline = preset.pipeline;
+    if (!settings_.descriptor.empty()) {
+      const auto& names = kEnumNames<Descriptor>;
+      const auto name = std::find(names.begin(), names.end(), settings_.descriptor);
+      if (name == names.end()) {
+        std::fprintf(stderr, "no descriptor %s\n", settings_.descriptor.c_str());
+        return false;
+      }
+      pipeline.describe.descriptor = static_cast<Descriptor>(name - names.begin());
+    }
+    const auto plan = backend_.MakePlan({image.width_px, image.height_px, pipeline});
     if (!plan.ok()) {
       std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
       return false;
@@ -218,6 +230,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "Rounds of batches")->check(CLI::Range(1, 10'000));
   app.add_option("--in-flight", settings.in_flight, "Batches at a time")->check(CLI::Range(1, 16));
   app.add_flag("--stages", settings.stages, "Time every stage, which makes frames somewhat slower");
+  app.add_option("--descriptor", settings.descriptor, "of every preset, such as TEBLID_512");
   app.add_option("--max-features", settings.max_features,
                  "Features that every preset is asked for; default: its own number")
       ->check(CLI::Range(1, 100'000));

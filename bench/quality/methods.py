@@ -32,10 +32,16 @@ class Features:
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """A preset or a method of OpenCV. `features` is the wanted number; 0 = the preset's own."""
+    """A preset or a method of OpenCV. `features` is the wanted number; 0 = the preset's own. `descriptor` replaces that of a
+    preset."""
 
     name: str
     features: int
+    descriptor: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, {self.descriptor}" if self.descriptor else self.name
 
     @property
     def is_preset(self) -> bool:
@@ -44,6 +50,14 @@ class Method:
     @property
     def norm(self) -> int:
         return cv2.NORM_L2 if self.name == "cv::SIFT" else cv2.NORM_HAMMING
+
+
+# Presets with other descriptors.
+DESCRIBED = [
+    Method(name, 0, descriptor)
+    for name in ("orb", "bfrost")
+    for descriptor in ("", "TEBLID_256", "TEBLID_512", "BEBLID_256", "BEBLID_512")
+]
 
 
 def methods(features: int) -> list[Method]:
@@ -118,6 +132,8 @@ class Extractor:
             return
         folder = self.path(method, "").parent
         command = [self.program, "extract", "--quiet", "--backend", "cpu", "--pipeline", method.name, "--out", folder]
+        if method.descriptor:
+            command += ["--descriptor", method.descriptor.lower().replace("_", "-")]
         if method.features:
             command += ["--max-features", str(method.features), "--capacity", "100000"]
         names = "\n".join(f"{image}.pgm" for image in missing)

@@ -144,6 +144,34 @@ def write_poses(results: dict, twice: bool) -> None:
     report.write()
 
 
+def write_descriptors(results: dict, families: dict[str, list[str]], twice: bool) -> None:
+    """The report of presets with other descriptors. `results`: of Run.descriptors()."""
+    report = Report("quality_descriptors", "bench/quality/run --data FOLDER --descriptors")
+    if twice:
+        cells = sum(len(cells) for of_methods in results.values() for cells in of_methods.values())
+        report.sentence("twice", f"Two runs computed everything anew, and all {cells} cells were equal.")
+    shares = {
+        family: {
+            method: planes.shares([pair for s in sets for pair in cells[s]["pairs"]])
+            for method, cells in results["planes"].items()
+        }
+        for family, sets in families.items()
+    }
+    report.table(
+        "planes",
+        [""] + [f"{family}: {column}" for family in families for column in ("matching score, 3 px", "accuracy, 3 px")],
+        [
+            [tracker_name(method)]
+            + [of_distance(shares[f][method][m], RIGHT_PX) for f in families for m in ("matching_score", "accuracy")]
+            for method in results["planes"]
+        ],
+    )
+    report.table("pose", pose_columns(), [pose_row(tracker_name(n), cells) for n, cells in results["pose"].items()])
+    report.values("planes", rounded(shares))
+    report.values("pose", rounded(pose_summaries(results["pose"])))
+    report.write()
+
+
 def tracker_name(name: str) -> str:
     """The first word is the name of a preset or function."""
     first, _, rest = name.partition(",")

@@ -28,7 +28,6 @@
 
 #include "gpu/matching/match_kernel.h"
 
-#include "features/algo/hamming.h"
 #include "features/algo/match_window.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
@@ -375,20 +374,6 @@ struct NearestList {
   }
 };
 
-// The k nearest rows of `train` for row `row` of `query`; a whole warp.
-__device__ void SearchRow(const uint8_t* query, int row, const uint8_t* train, int train_count,
-                          int descriptor_bytes, int k, PackedNeighbour* nearest) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const uint8_t* mine = query + static_cast<int64_t>(row) * descriptor_bytes;
-  NearestList<kMaxNeighbours> list;
-  for (int t = lane; t < train_count; t += kWarpLanes) {
-    const int distance =
-        HammingDistance(mine, train + static_cast<int64_t>(t) * descriptor_bytes, descriptor_bytes);
-    list.Add(static_cast<uint32_t>(distance) * kOne + static_cast<uint32_t>(t));
-  }
-  list.Store(lane, k, nearest + static_cast<int64_t>(row) * k);
-}
-
 // A descriptor in registers.
 template <int kWords>
 struct RowWords {
@@ -425,6 +410,20 @@ struct RowWords {
     return static_cast<uint32_t>(distance);
   }
 };
+
+// The k <= kMax nearest rows of `train` for row `row` of `query`; a whole warp.
+template <int kMax, int kWords>
+__device__ void SearchRow(const uint8_t* query, int row, const uint8_t* train, int train_count,
+                          int k, PackedNeighbour* nearest) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const RowWords<kWords> mine(query, row);
+  NearestList<kMax> list;
+  for (int t = lane; t < train_count; t += kWarpLanes) {
+    const uint32_t distance = mine.Distance(RowWords<kWords>(train, t));
+    list.Add(distance * kOne + static_cast<uint32_t>(t));
+  }
+  list.Store(lane, k, nearest + static_cast<int64_t>(row) * k);
+}
 
 // One side of a search in a window.
 struct PlacedSide {
@@ -485,18 +484,17 @@ __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchWindowKernel(
   }
 }
 
+template <int kMax, int kWords>
 __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchKernel(
     const __grid_constant__ MatchParams params) {
   const MatchPair& pair = params.pair[blockIdx.y];
   const int row =
       static_cast<int>(blockIdx.x) * kSearchWarps + static_cast<int>(threadIdx.x) / kWarpLanes;
   if (row < pair.query_count) {
-    SearchRow(pair.query, row, pair.train, pair.train_count, params.descriptor_bytes, params.k,
-              pair.nearest);
+    SearchRow<kMax, kWords>(pair.query, row, pair.train, pair.train_count, params.k, pair.nearest);
   }
   if (pair.reverse != nullptr && row < pair.train_count) {
-    SearchRow(pair.train, row, pair.query, pair.query_count, params.descriptor_bytes, 1,
-              pair.reverse);
+    SearchRow<kMax, kWords>(pair.train, row, pair.query, pair.query_count, 1, pair.reverse);
   }
 }
 
@@ -517,21 +515,47 @@ Sides LargestSides(const MatchParams& params) {
   return sides;
 }
 
-template <int kMax, int kWords>
-absl::Status LaunchSearchWindowOf(const MatchParams& params, const MatchWindows& windows,
-                                  cudaStream_t stream) {
+// Search kernels have a warp a row and a row of blocks a pair.
+dim3 SearchGrid(const MatchParams& params) {
   const auto [queries, trains, reverse] = LargestSides(params);
-  const int rows = reverse ? Max(queries, trains) : queries;
-  const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
-  SearchWindowKernel<kMax, kWords><<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, windows);
+  return dim3(DivUp(reverse ? Max(queries, trains) : queries, kSearchWarps), params.pairs);
+}
+
+template <int kMax, int kWords>
+absl::Status LaunchSearchOf(const MatchParams& params, const MatchWindows* windows,
+                            cudaStream_t stream) {
+  const dim3 grid = SearchGrid(params);
+  if (windows == nullptr) {
+    SearchKernel<kMax, kWords><<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
+    return CheckLaunch("SearchKernel");
+  }
+  SearchWindowKernel<kMax, kWords>
+      <<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, *windows);
   return CheckLaunch("SearchWindowKernel");
 }
 
 template <int kWords>
-absl::Status LaunchSearchWindow(const MatchParams& params, const MatchWindows& windows,
+absl::Status LaunchSearch(const MatchParams& params, const MatchWindows* windows,
+                          cudaStream_t stream) {
+  return params.k <= 2 ? LaunchSearchOf<2, kWords>(params, windows, stream)
+                       : LaunchSearchOf<kMaxNeighbours, kWords>(params, windows, stream);
+}
+
+// `windows`: null = everywhere.
+absl::Status LaunchSearchOfSize(const MatchParams& params, const MatchWindows* windows,
                                 cudaStream_t stream) {
-  return params.k <= 2 ? LaunchSearchWindowOf<2, kWords>(params, windows, stream)
-                       : LaunchSearchWindowOf<kMaxNeighbours, kWords>(params, windows, stream);
+  switch (params.descriptor_bytes) {
+    case 4:
+      return LaunchSearch<1>(params, windows, stream);
+    case 8:
+      return LaunchSearch<2>(params, windows, stream);
+    case 16:
+      return LaunchSearch<4>(params, windows, stream);
+    case 32:
+      return LaunchSearch<8>(params, windows, stream);
+    default:
+      return LaunchSearch<16>(params, windows, stream);
+  }
 }
 
 }  // namespace
@@ -551,11 +575,7 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
     MatchWordsKernel<<<grid, kWordWarps * kWarpLanes, 0, stream>>>(params);
     return CheckLaunch("MatchWordsKernel");
   }
-  if (!MatchUsesTensorCores(params)) {
-    const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
-    SearchKernel<<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
-    return CheckLaunch("SearchKernel");
-  }
+  if (!MatchUsesTensorCores(params)) return LaunchSearchOfSize(params, nullptr, stream);
   const bool two_tiles = reverse || !params.split_trains ||
                          DivUp(rows, kMaxBlockQueries) * params.pairs >= params.multiprocessors;
   const int query_blocks = DivUp(rows, (two_tiles ? kTilesOfTwo : kTilesAlone) * kTileQueries);
@@ -578,18 +598,7 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
 absl::Status LaunchWindowMatch(const MatchParams& params, const MatchWindows& windows,
                                cudaStream_t stream) {
   if (params.pairs == 0) return absl::OkStatus();
-  switch (params.descriptor_bytes) {
-    case 4:
-      return LaunchSearchWindow<1>(params, windows, stream);
-    case 8:
-      return LaunchSearchWindow<2>(params, windows, stream);
-    case 16:
-      return LaunchSearchWindow<4>(params, windows, stream);
-    case 32:
-      return LaunchSearchWindow<kDescriptorWords>(params, windows, stream);
-    default:
-      return LaunchSearchWindow<16>(params, windows, stream);
-  }
+  return LaunchSearchOfSize(params, &windows, stream);
 }
 
 }  // namespace orbserve::gpu

@@ -31,7 +31,7 @@ using FeatureSet = std::shared_ptr<const Features>;
 FeatureSet MakeSet(size_t count, int bytes, unsigned kinds, std::mt19937* random) {
   auto features = std::make_shared<Features>();
   features->descriptor_bytes = bytes;
-  // No method has descriptors of other numbers of bytes yet: these sets need a name.
+  // Sets of other numbers of bytes need a name.
   if (bytes != 4 && bytes != 32) features->descriptor_type = Descriptor::kRBrief256;
   features->Resize(count);
   for (size_t i = 0; i < features->descriptors.size(); ++i) {
@@ -230,11 +230,14 @@ TEST_F(MatchParityTest, LargePairsInSlices) {
   const auto huge = MakeSet(100'000, 32, 0, &random);
   const auto short_large = MakeSet(rows, 4, 0, &random);
   const auto short_some = MakeSet(7'001, 4, 0, &random);
+  const auto wide_large = MakeSet(rows, 64, 0, &random);
+  const auto wide_some = MakeSet(7'001, 64, 3, &random);
   ExpectSame({{large, ties, {1, 0.0f, true}},
               {ties, some, {1, 0.95f, true}},
               {some, ties, {2, 0.0f, false, 40}},
               {large, some, {3}},
               {short_large, short_some, {1, 0.9f}},
+              {wide_large, wide_some, {1, 0.9f, true}},
               {huge, few, {16}},  // few distances, many results
               {few, huge, {1, 0.0f, true}},
               {few, some, {1}}});
@@ -249,7 +252,7 @@ TEST_F(MatchParityTest, MatchesInAWindowAreTheOracles) {
   std::mt19937 random(53);
   size_t matched = 0;
   for (int set = 0; set < 60; ++set) {
-    const int bytes = set % 2 == 0 ? 32 : 4;
+    const int bytes = std::vector<int>{32, 4, 64}[static_cast<size_t>(set % 3)];
     const unsigned kinds = set % 4 < 2 ? 3 : 0;
     std::vector<Pair> pairs;
     for (const MatchOptions& options : EveryOption()) {
