@@ -81,7 +81,10 @@ void FeaturesService::Close(ErrorReason reason) {
 
 void FeaturesService::CutUnknownStreams() {
   for (const auto& stream : streams_.streams()) {
-    if (!services_.identity->IsKnown(stream->client())) stream->CutUnknown();
+    if (services_.identity->IsKnown(stream->client())) continue;
+    stream->Preempt(
+        AbortCause::kCredentials,
+        MakeError(ErrorReason::kUnauthenticated, "the token of the stream is not valid any more"));
   }
 }
 

@@ -157,7 +157,7 @@ class Engine {
 
   FeatureBackend& backend() { return *backend_; }
   Batcher& batcher() { return *batcher_; }
-  FrameSequenceParts Parts() {
+  StreamParts Parts() {
     return {backend_.get(), &clock_, &observer_, &matcher_, &tracker_, &references_};
   }
   std::shared_ptr<FeaturePlan> Plan(const PlanSpec& spec) {

@@ -58,12 +58,12 @@ void FrameSequence::Extracted(StreamFrame& frame) {
 }
 
 void FrameSequence::EnterPhase(StreamFrame& frame, FramePhase phase) const {
-  frame.result.outcome.times.Enter(phase, sequence_parts_.clock->Now());
+  frame.result.outcome.times.Enter(phase, parts_.clock->Now());
 }
 
 void FrameSequence::SpendSinceStart(StreamFrame& frame, FramePhase phase,
                                     std::chrono::nanoseconds queued) const {
-  const SteadyTime now = sequence_parts_.clock->Now();
+  const SteadyTime now = parts_.clock->Now();
   frame.result.outcome.times.Spend(phase, now - frame.start - queued, now);
 }
 
@@ -92,10 +92,10 @@ FrameSequence::Released FrameSequence::Close() {
 }
 
 void FrameSequence::Release(Released released) {
-  for (const WorkTicket ticket : released.frame_tickets) sequence_parts_.batcher->Cancel(ticket);
-  for (const WorkTicket ticket : released.match_tickets) sequence_parts_.matcher->Cancel(ticket);
-  for (const WorkTicket ticket : released.track_tickets) sequence_parts_.tracker->Cancel(ticket);
-  if (released.track_bytes != 0) sequence_parts_.observer->OnTrackBytes(released.track_bytes);
+  for (const WorkTicket ticket : released.frame_tickets) parts_.batcher->Cancel(ticket);
+  for (const WorkTicket ticket : released.match_tickets) parts_.matcher->Cancel(ticket);
+  for (const WorkTicket ticket : released.track_tickets) parts_.tracker->Cancel(ticket);
+  if (released.track_bytes != 0) parts_.observer->OnTrackBytes(released.track_bytes);
 }
 
 void FrameSequence::Advance() {
@@ -141,8 +141,7 @@ absl::Status FrameSequence::HandOver(absl::Status status) {
   ++first_index_;
   next_start_ = std::max(next_start_, first_index_);
   if (first->is_settled) return status;
-  status =
-      InTime(WorkKind::kFrames, std::move(status), sequence_parts_.clock->Now(), first->deadline);
+  status = InTime(WorkKind::kFrames, std::move(status), parts_.clock->Now(), first->deadline);
   if (status.ok()) {
     Commit(*first, handed_over_);
   } else {
@@ -168,7 +167,7 @@ std::optional<FrameSequence::Start> FrameSequence::TakeStart() {
       start.tracks = std::make_unique<StreamTracks>(tracks_);
       start.tracks_from = tracks_from_;
     }
-    frame->start = sequence_parts_.clock->Now();
+    frame->start = parts_.clock->Now();
     return start;
   }
   return std::nullopt;
@@ -179,9 +178,9 @@ void FrameSequence::FreeKeyframesPyramid(Start* start) {
   if (state == nullptr || state->pyramid_levels() == 0) return;
   // The stream needs this pyramid still, or has just needed it.
   if (state == start->tracks_from || state == start->previous.state) return;
-  const auto features = sequence_parts_.backend->ExportState(*state);
+  const auto features = parts_.backend->ExportState(*state);
   if (!features.ok()) return;
-  auto without_pyramid = sequence_parts_.backend->ImportState(*features);
+  auto without_pyramid = parts_.backend->ImportState(*features);
   if (!without_pyramid.ok()) return;
   start->keyframe.state = *std::move(without_pyramid);
   absl::MutexLock lock(&mutex_);
@@ -199,8 +198,7 @@ void FrameSequence::StartFrame(Start start) {
   absl::StatusOr<std::shared_ptr<const FrameState>> match_state = nullptr;
   if (options.matches()) {
     // The backend's state has all winners.
-    match_state =
-        features == start.features ? start.state : sequence_parts_.backend->ImportState(features);
+    match_state = features == start.features ? start.state : parts_.backend->ImportState(features);
   }
   PrepareMatching(match_state, &start);
   const absl::Status tracking_status = PrepareTracking(&start);
@@ -233,7 +231,7 @@ void FrameSequence::StartFrame(Start start) {
 
   // The search goes first, because the next frame waits for it.
   if (start.points != nullptr) {
-    const WorkTicket ticket = sequence_parts_.tracker->Submit(
+    const WorkTicket ticket = parts_.tracker->Submit(
         options.client, frame.deadline,
         {std::move(start.tracks_from), std::move(start.state), std::move(start.points),
          options.track_options},
@@ -241,18 +239,17 @@ void FrameSequence::StartFrame(Start start) {
           self->OnTracked(*tracked, std::move(outcome));
         });
     if (!KeepTicket(frame, &StreamFrame::track_ticket, ticket)) {
-      sequence_parts_.tracker->Cancel(ticket);
+      parts_.tracker->Cancel(ticket);
       return;
     }
   }
   if (!start.jobs.empty()) {
-    const WorkTicket ticket = sequence_parts_.matcher->Submit(
+    const WorkTicket ticket = parts_.matcher->Submit(
         options.client, frame.deadline, std::move(start.jobs),
         [self = shared_from_this(), matched = start.frame](MatchOutcome outcome) {
           self->OnMatched(*matched, std::move(outcome));
         });
-    if (!KeepTicket(frame, &StreamFrame::match_ticket, ticket))
-      sequence_parts_.matcher->Cancel(ticket);
+    if (!KeepTicket(frame, &StreamFrame::match_ticket, ticket)) parts_.matcher->Cancel(ticket);
   }
 }
 
@@ -296,14 +293,13 @@ void FrameSequence::PrepareMatching(
   }
   for (const std::string& name : options.references) {
     TargetMatches target{.target = MatchTarget::kReference, .reference = name};
-    auto reference = sequence_parts_.references->Get(options.client, name);
+    auto reference = parts_.references->Get(options.client, name);
     if (!reference.ok()) {
       add(std::move(target), reference.status(), match);
       continue;
     }
     target.reference_version = (*reference)->version();
-    add(std::move(target),
-        sequence_parts_.references->State(options.client, **reference, *sequence_parts_.backend),
+    add(std::move(target), parts_.references->State(options.client, **reference, *parts_.backend),
         match);
   }
 }

@@ -41,6 +41,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -59,8 +60,30 @@
 
 namespace orbserve {
 
-// The parts of the server that sequences use. All outlive every sequence.
-struct FrameSequenceParts {
+class ClientActivity;
+class FrameAccount;
+class FrameIntake;
+class Metrics;
+class StreamPictures;
+
+struct StreamLimits {
+  int max_streams = 256;                            // open at a time, of all clients
+  int max_streams_per_client = 256;                 // of one owner
+  std::chrono::milliseconds open_timeout{10'000};   // for the opening message
+  std::chrono::milliseconds idle_timeout{300'000};  // for the next message; 0 = none
+  int max_frames_in_flight = 8;                     // of one stream: begun, result not yet sent
+  int64_t max_bytes_in_flight = int64_t{64} << 20;  // of their messages; one always fits
+  // Frames of one stream that wait behind those in flight under the drop policies, and their
+  // messages; one always fits.
+  int max_frames_waiting = 4;
+  int64_t max_bytes_waiting = int64_t{64} << 20;
+  // Bytes of the answers of one stream. An answer counts from the moment that its frame begins
+  // until it is sent. The answer to one frame of each stream always fits.
+  int64_t max_response_bytes = int64_t{64} << 20;
+};
+
+// The parts of the server that streams use. All outlive every stream.
+struct StreamParts {
   FeatureBackend* backend = nullptr;
   Clock* clock = nullptr;
   ServingObserver* observer = nullptr;
@@ -68,12 +91,21 @@ struct FrameSequenceParts {
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
   Batcher* batcher = nullptr;
+  FrameIntake* intake = nullptr;
+  Ledger* ledger = nullptr;
+  FrameAccount* frames = nullptr;
+  Metrics* metrics = nullptr;
+  ClientActivity* clients = nullptr;
+  StreamPictures* pictures = nullptr;  // null where frames are not shown
+  StreamLimits streams;
+  // Time in which a client must have read a result.
+  std::function<std::chrono::milliseconds()> send_timeout;
 };
 
 // Every caller holds it.
 class FrameSequence : public std::enable_shared_from_this<FrameSequence> {
  public:
-  explicit FrameSequence(const FrameSequenceParts& parts) : sequence_parts_(parts) {}
+  explicit FrameSequence(const StreamParts& parts) : parts_(parts) {}
   virtual ~FrameSequence();
 
  protected:
@@ -112,7 +144,7 @@ class FrameSequence : public std::enable_shared_from_this<FrameSequence> {
   // Starts frames and gives out results as far as the order allows.
   void Advance() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const FrameSequenceParts sequence_parts_;
+  const StreamParts parts_;
   absl::Mutex mutex_;
   // Frames that are not handed over, in order.
   std::deque<StreamFramePtr> frames_ ABSL_GUARDED_BY(mutex_);

@@ -38,7 +38,6 @@ absl::Status DroppedStatus(DropPolicy policy, bool is_arriving, const StreamLimi
 Stream::Stream(const StreamParts& parts, StreamRegistry* registry,
                const std::shared_ptr<StreamWire>& wire)
     : FrameSequence(parts),
-      parts_(parts),
       registry_(*registry),
       clock_(*parts.clock),
       call_(wire.get()),
@@ -60,15 +59,14 @@ void Stream::Start(absl::Status status, const ClientId& client, const std::strin
     });
   }
   const SteadyTime now = clock_.Now();
-  const auto enter = [&]() -> absl::Status {
+  status = WithoutBadAlloc([&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(status);
-    // Before the registry knows the stream, which may then have messages to send.
-    ORBSERVE_RETURN_IF_ERROR(WithoutBadAlloc([&] {
-      Ledger::AccountPtr account = parts_.ledger->Open(client_);
+    Holding responses(parts_.ledger->Open(client_), Resource::kStreamResponseBytes);
+    {
+      // Before the registry knows the stream, which may then have messages to send.
       absl::MutexLock lock(&mutex_);
-      responses_ = Holding(std::move(account), Resource::kStreamResponseBytes);
-      return absl::OkStatus();
-    }));
+      responses_ = std::move(responses);
+    }
     ORBSERVE_ASSIGN_OR_RETURN(const StreamRegistry::Admission admission,
                               registry_.Add(self, client_, connection, now));
     {
@@ -76,12 +74,9 @@ void Stream::Start(absl::Status status, const ClientId& client, const std::strin
       id_ = admission.id;
     }
     parts_.metrics->StreamOpened();
-    return WithoutBadAlloc([this] {
-      parts_.clients->StreamOpened(client_);
-      return absl::OkStatus();
-    });
-  };
-  status = enter();
+    parts_.clients->StreamOpened(client_);
+    return absl::OkStatus();
+  });
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
   if (!status.ok()) {
@@ -171,8 +166,8 @@ void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::
       next_response_bytes_ = frame->response_bound.For(frame->most_features);
       frame->is_listed = true;
       Append(frame);
-      if (frame->deadline != kNever) {
-        deadlines_.insert({frame->deadline, frame->index});
+      if (frame->deadline < next_deadline_) {
+        next_deadline_ = frame->deadline;
         SetAlarm();
       }
       if (!has_ended) dropped = room_.Add(frame);
@@ -265,7 +260,6 @@ void Stream::Encode(StreamFrame& frame) {
 
 void Stream::GiveOut(const StreamFramePtr& frame) {
   if (IsOver()) return;
-  if (frame->deadline != kNever) deadlines_.erase({frame->deadline, frame->index});
   Reserve(*frame, static_cast<int64_t>(frame->response.size));
   outgoing_.push_back({.frame = frame});
   frame->is_encoded = true;
@@ -339,9 +333,11 @@ void Stream::OnAlarm() {
       read_ended_ = true;
       Step();
     } else if (options_ != nullptr) {
-      while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-        late.push_back(frames_[deadlines_.begin()->second - first_index_]);
-        deadlines_.erase(deadlines_.begin());
+      next_deadline_ = kNever;
+      for (const StreamFramePtr& frame : frames_) {
+        if (frame->is_settled || frame->is_given) continue;
+        if (frame->deadline <= now) late.push_back(frame);
+        if (frame->deadline > now) next_deadline_ = std::min(next_deadline_, frame->deadline);
       }
       SetAlarm();
     }
@@ -364,7 +360,7 @@ void Stream::OnAlarm() {
 SteadyTime Stream::NextAlarm() const {
   if (IsOver()) return cancel_at_;
   if (options_ == nullptr) return begin_ + parts_.streams.open_timeout;
-  SteadyTime next = deadlines_.empty() ? kNever : deadlines_.begin()->first;
+  SteadyTime next = next_deadline_;
   if (writing_) next = std::min(next, write_begin_ + parts_.send_timeout());
   // A stream that is busy cannot be idle before it has been active once more.
   if (parts_.streams.idle_timeout.count() > 0) {
@@ -407,19 +403,6 @@ void Stream::Preempt(AbortCause cause, const absl::Status& status) {
   Release(std::move(released));
 }
 
-void Stream::MakeRoom() {
-  Preempt(
-      AbortCause::kPreempted,
-      MakeError(ErrorReason::kQuotaExceeded,
-                absl::StrCat("all ", parts_.streams.max_streams,
-                             " streams were open; this one made room for a client with fewer")));
-}
-
-void Stream::CutUnknown() {
-  Preempt(AbortCause::kCredentials, MakeError(ErrorReason::kUnauthenticated,
-                                              "the token of the stream is not valid any more"));
-}
-
 Stream::Released Stream::Cut(AbortCause cause, const absl::Status& status) {
   if (IsOver()) return {};
   is_aborted_ = true;
@@ -442,7 +425,7 @@ Stream::Released Stream::TakeFrames() {
     tickets.push_back(frame->ticket);
     CountEnd(*frame, GoneStatus(WorkKind::kFrames, now, frame->deadline), {});
   }
-  deadlines_.clear();
+  next_deadline_ = kNever;
   room_.Clear();
   Released released = Close();
   released.frame_tickets = std::move(tickets);
@@ -468,7 +451,9 @@ void Stream::Step() {
     reading_ = true;
     call_->Read();
   }
-  FinishIfOver();
+  if (!read_ended_ || writing_) return;
+  if (!is_aborted_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
+  FinishNow(end_status_);
 }
 
 bool Stream::MayRead() const {
@@ -518,12 +503,6 @@ void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
   if (seen.width_px == 0) return;
   counts_.width_px = seen.width_px;
   counts_.height_px = seen.height_px;
-}
-
-void Stream::FinishIfOver() {
-  if (!read_ended_ || writing_) return;
-  if (!is_aborted_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
-  FinishNow(end_status_);
 }
 
 void Stream::FinishNow(const absl::Status& status) {

@@ -54,7 +54,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,35 +76,6 @@
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
-
-struct StreamLimits {
-  int max_streams = 256;                            // open at a time, of all clients
-  int max_streams_per_client = 256;                 // of one owner
-  std::chrono::milliseconds open_timeout{10'000};   // for the opening message
-  std::chrono::milliseconds idle_timeout{300'000};  // for the next message; 0 = none
-  int max_frames_in_flight = 8;                     // of one stream: begun, result not yet sent
-  int64_t max_bytes_in_flight = int64_t{64} << 20;  // of their messages; one always fits
-  // Frames of one stream that wait behind those in flight under the drop policies, and their
-  // messages; one always fits.
-  int max_frames_waiting = 4;
-  int64_t max_bytes_waiting = int64_t{64} << 20;
-  // Bytes of the answers of one stream. An answer counts from the moment that its frame begins
-  // until it is sent. The answer to one frame of each stream always fits.
-  int64_t max_response_bytes = int64_t{64} << 20;
-};
-
-// The parts of the server that streams use. All outlive every stream.
-struct StreamParts : FrameSequenceParts {
-  FrameIntake* intake = nullptr;
-  Ledger* ledger = nullptr;
-  FrameAccount* frames = nullptr;
-  Metrics* metrics = nullptr;
-  ClientActivity* clients = nullptr;
-  StreamPictures* pictures = nullptr;  // null where frames are not shown
-  StreamLimits streams;
-  // Time in which a client must have read a result.
-  std::function<std::chrono::milliseconds()> send_timeout;
-};
 
 // The call of a stream, as rpc/ implements it.
 class StreamWire {
@@ -161,10 +131,8 @@ class Stream final : public FrameSequence {
 
   // --- What the server decides. ---
 
-  // Ends the stream for the stream of another client. Its place is taken already.
-  void MakeRoom() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the stream, as its client is not known any more (Identity::IsKnown).
-  void CutUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the stream without the results that it owes.
+  void Preempt(AbortCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells the client that the server is about to stop.
   void AnnounceGoingAway(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the stream with `reason` when the frames that it has read are answered.
@@ -209,9 +177,8 @@ class Stream final : public FrameSequence {
   // Why a stream ends whose client takes too long; OK for others.
   absl::Status Stalled(SteadyTime now, AbortCause* cause) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the stream without the results that it owes.
+  // As Preempt(). Release() follows.
   Released Cut(AbortCause cause, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Preempt(AbortCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing that is computed from now on is of use.
   bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_aborted_; }
   // The client waits for nothing, and we wait for its next message.
@@ -225,16 +192,14 @@ class Stream final : public FrameSequence {
   // True if one more frame, with an answer of at most so many bytes, may be in flight.
   bool HasPlace(int64_t max_response_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Each starts the operations that the state allows.
+  // Each starts the operations that the state allows. The first one also ends the call.
   void Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FinishIfOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishNow(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The line of the log that closes the stream.
   std::string CloseLine() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const StreamParts parts_;
   StreamRegistry& registry_;
   Clock& clock_;
   StreamWire* const call_;
@@ -266,8 +231,8 @@ class Stream final : public FrameSequence {
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
   WaitingRoom room_ ABSL_GUARDED_BY(mutex_);  // its frames are in frames_, too
-  // Frames of frames_ without a result, by their deadlines.
-  std::set<std::pair<SteadyTime, uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);
+  // Never later than the first deadline of a frame of frames_ that may still fail.
+  SteadyTime next_deadline_ ABSL_GUARDED_BY(mutex_) = kNever;
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // messages whose answers are not written
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;

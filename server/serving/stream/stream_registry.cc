@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/serving/stream/stream.h"
@@ -108,7 +109,13 @@ absl::StatusOr<StreamRegistry::Admission> StreamRegistry::Add(const std::shared_
                                          .connection = connection,
                                          .place = std::move(place)});
   }
-  if (removed != nullptr) removed->MakeRoom();
+  if (removed != nullptr) {
+    removed->Preempt(
+        AbortCause::kPreempted,
+        MakeError(ErrorReason::kQuotaExceeded,
+                  absl::StrCat("all ", options_.max_streams,
+                               " streams were open; this one made room for a client with fewer")));
+  }
   return admission;
 }
 

@@ -36,7 +36,7 @@ class FrameSequenceTest : public ::testing::Test {
   void Open(StreamOptions options) {
     options.client = Named("robot");
     sequence_ = std::make_shared<TestSequence>(
-        FrameSequenceParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
+        StreamParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
         std::move(options), [this](TestResult result) {
           results_.push_back(std::move(result));
           if (!holds_results_) HandOver();

@@ -193,8 +193,8 @@ TEST_F(FrameSequenceTrackTest, AResultThatIsInTimeDoesNotWaitForTheStartOfTheNex
   options.client = Named("robot");
   std::vector<size_t> searches;  // that had begun when a result was given out
   sequence_ = std::make_shared<TestSequence>(
-      FrameSequenceParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
-      options, [&](const TestResult& result) {
+      StreamParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_}, options,
+      [&](const TestResult& result) {
         EXPECT_TRUE(sequence_->HandOver(result.outcome.status).ok());
         searches.push_back(backend_.tracks.size());
       });

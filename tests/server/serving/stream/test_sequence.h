@@ -35,7 +35,7 @@ class TestSequence final : public FrameSequence {
  public:
   using Emit = absl::AnyInvocable<void(TestResult)>;
 
-  TestSequence(const FrameSequenceParts& parts, StreamOptions options, Emit emit)
+  TestSequence(const StreamParts& parts, StreamOptions options, Emit emit)
       : FrameSequence(parts), emit_(std::move(emit)) {
     SetOptions(std::move(options));
   }
