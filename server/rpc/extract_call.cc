@@ -30,8 +30,8 @@ void ExtractCall::Start() {
     return absl::OkStatus();
   };
   const absl::Status refusal = check();
-  sequence_ = request_.frame().sequence();
-  timestamp_ns_ = request_.frame().timestamp_ns();
+  response_.set_sequence(request_.frame().sequence());
+  response_.set_timestamp_ns(request_.frame().timestamp_ns());
   auto frame = Share(&request_.frame());
   const size_t message_bytes = request_.ByteSizeLong();
   FreeRequest();  // the frame shares it until its pixels are decoded
@@ -47,8 +47,6 @@ void ExtractCall::OnExtracted(const FrameOutcome& outcome) {
     FinishWith(outcome.status);
     return;
   }
-  response_.set_sequence(sequence_);
-  response_.set_timestamp_ns(timestamp_ns_);
   FeaturesToProto(*outcome.features, response_.mutable_features());
   ExecutionToProto(outcome, response_.mutable_execution());
   TimingsToProto(outcome, response_.mutable_timings());

@@ -4,8 +4,6 @@
 #ifndef ORBSERVE_SERVER_RPC_EXTRACT_CALL_H_
 #define ORBSERVE_SERVER_RPC_EXTRACT_CALL_H_
 
-#include <cstdint>
-
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/unary_call.h"
 
@@ -22,8 +20,6 @@ class ExtractCall final : public MessageCall<v1::ExtractRequest, v1::ExtractResp
   void Start() override;
   void OnExtracted(const FrameOutcome& outcome);
 
-  uint64_t sequence_ = 0;
-  int64_t timestamp_ns_ = 0;
   Batcher::Ticket ticket_ = 0;  // set inside Start(), so before OnCancel()
 };
 

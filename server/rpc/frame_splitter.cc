@@ -50,7 +50,8 @@ bool FrameSplitter::Split(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* mes
   grpc::ProtoBufferReader reader(&buffer);
   google::protobuf::io::CodedInputStream in(&reader);
   const auto merge = [&](int end, google::protobuf::Message* part) {
-    return in.ReadString(&rest_, end - in.CurrentPosition()) && part->MergeFromString(rest_);
+    const int bytes = end - in.CurrentPosition();
+    return bytes == 0 || (in.ReadString(&rest_, bytes) && part->MergeFromString(rest_));
   };
   // One part after the other, as a parser does it.
   message->Clear();

@@ -67,8 +67,7 @@ bool IsUtf8(absl::string_view text) {
   return true;
 }
 
-// Tags and lengths have five bytes at most, as the parser has it; both read on where there are
-// more.
+// Reads a tag or a length. The parser, too, refuses one of more than five bytes.
 bool ReadShortNumber(google::protobuf::io::CodedInputStream& in, uint64_t* value) {
   constexpr int kMaxBytes = 5;
   const int begin = in.CurrentPosition();

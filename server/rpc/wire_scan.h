@@ -6,11 +6,9 @@
 // take. The scan reads every field once, allocates next to nothing, and refuses a message that
 //  - is cut off, or whose fields have broken tags, numbers, lengths or texts;
 //  - has groups, which this contract does not use, or is nested too deeply;
-//  - has too many unknown fields or too many bytes of them. Some are allowed, because later
-//  versions
-//    of the contract add fields;
-//  - repeats a field too often, by its elements if it is a repeated number, else by its
-//  occurrences;
+//  - has too many unknown fields or too many bytes of them; some are allowed, because later
+//    versions of the contract add fields;
+//  - repeats a field too often: numbers by their elements, other fields by their occurrences;
 //  - would take much more memory than it has bytes.
 //
 // The rules come from the descriptor of the message, once.
