@@ -157,11 +157,4 @@ void Holding::Set(int64_t amount) {
   amount_ = amount;
 }
 
-Holding Holding::Split(int64_t amount) {
-  Holding part(account_, resource_);
-  part.amount_ = amount;
-  amount_ -= amount;
-  return part;
-}
-
 }  // namespace orbserve

@@ -193,8 +193,6 @@ class Holding {
   [[nodiscard]] std::optional<Refusal> Resize(int64_t amount);
   // Holds `amount` from now on, without asking.
   void Set(int64_t amount);
-  // Gives a part of the amount to a holding of its own.
-  Holding Split(int64_t amount);
 
  private:
   Ledger::AccountPtr account_;

@@ -228,7 +228,10 @@ class RequestQueue final : public WorkQueue<QueuedRequest<Kind>, RequestBatch<Ki
   bool Enqueue(Request& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ForEachState(request, [&](const FrameState* state) {
       HeldState& held = held_states_[state];
-      if (held.holding.amount() == 0) held.holding = request.queue_bytes.Split(held.bytes);
+      if (held.holding.amount() > 0) return;
+      request.queue_bytes.Set(request.queue_bytes.amount() - held.bytes);
+      held.holding = Holding(request.account->holds(), BytesOf(Kind::kKind));
+      held.holding.Set(held.bytes);
     });
     request.place = ClassOf(request).queue.Push(request.account, &request);
     return true;
