@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/process/processor_limit.h"
 #include "server/process/text_file.h"
 #include "server/telemetry/frame_times.h"
 #include "tests/integration/server_fixture.h"
@@ -289,6 +290,7 @@ TEST_F(MetricsPageTest, LimitsStandBesideUse) {
   }
   EXPECT_EQ(Metric("orbserve_limit_client_queue_frames"), 7);
   EXPECT_EQ(Metric("orbserve_limit_message_bytes"), 1 << 20);
+  EXPECT_NEAR(Metric("orbserve_limit_processors"), std::min(3.0, FindProcessorLimit()), 1e-6);
   EXPECT_EQ(Metric("orbserve_decode_waiting_tasks"), 0);
 }
 

@@ -3,8 +3,11 @@
 
 #include "server/part_options.h"
 
+#include <cmath>
+
 #include "gtest/gtest.h"
 #include "server/config/config.h"
+#include "server/process/processor_limit.h"
 
 namespace orbserve {
 namespace {
@@ -33,6 +36,16 @@ TEST(PartOptionsTest, LargeImagesNeverHaveAllThreadsThatDecode) {
   config.mutable_backend()->set_threads(1);
   EXPECT_EQ(DecodePoolOptionsOf(Derive(config), true).threads, 1);
   EXPECT_EQ(DecodePoolOptionsOf(Derive(config), true).large_threads, 1);
+}
+
+TEST(PartOptionsTest, AsManyThreadsComputeAsThereAreProcessorsUnlessTheirNumberIsGiven) {
+  server::Config config = DefaultConfig();
+  DerivedLimits derived = Derive(config);
+  EXPECT_EQ(derived.decode_threads, std::ceil(FindProcessorLimit()));
+  derived.decode_threads = 7;
+  EXPECT_EQ(CpuBackendOptionsOf(config, derived).threads, 7);
+  config.mutable_backend()->set_threads(4);
+  EXPECT_EQ(CpuBackendOptionsOf(config, derived).threads, 4);
 }
 
 TEST(PartOptionsTest, FramesReserveTheirWorkspacesOnTheCpu) {
