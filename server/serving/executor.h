@@ -67,6 +67,8 @@ class Executor {
   virtual ~Executor() = default;
   // Never runs `task` inside the call. Clients share the threads by the time of their tasks.
   virtual void Run(const ClientId& client, const TaskNeeds& needs, Task task) = 0;
+  // Threads that would begin a task without delay.
+  virtual int IdleThreads() const { return 0; }
 };
 
 }  // namespace orbserve

@@ -49,6 +49,12 @@ void WorkerPool::Run(const ClientId& client, const TaskNeeds& needs, Task task) 
   ++room_->changes;
 }
 
+int WorkerPool::IdleThreads() const {
+  absl::MutexLock lock(&mutex_);
+  // Threads of large tasks that are busy count, too: what they leave free is not known here.
+  return std::max(0, options_.threads - busy_ - static_cast<int>(small_.size()));
+}
+
 WorkerPoolUse WorkerPool::use() const {
   absl::MutexLock lock(&mutex_);
   return {.threads = static_cast<int64_t>(threads_.size()),

@@ -64,6 +64,8 @@ class WorkerPool final : public Executor {
 
   void Run(const ClientId& client, const TaskNeeds& needs, Task task) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those for large tasks apart.
+  int IdleThreads() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
   int threads() const { return options_.threads; }  // those for large tasks apart
   WorkerPoolUse use() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -3,12 +3,15 @@
 
 #include "server/serving/frame/frame_intake.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <utility>
 
+#include "decode/decode_helpers.h"
 #include "features/errors.h"
 #include "features/this_thread.h"
 #include "features/tracking/winners.h"
@@ -23,6 +26,24 @@ constexpr int64_t kInlineBytes = int64_t{1} << 20;
 bool IsQuick(const EncodedImage& image) {
   return image.format != PixelFormat::kJpeg && image.size_bytes() <= kInlineBytes;
 }
+
+// The idle threads of an executor, for a client's image.
+class IdleWorkers final : public DecodeHelpers {
+ public:
+  IdleWorkers(Executor* executor, const ClientId* client) : executor_(executor), client_(client) {}
+
+  void Ask(int most, const std::function<void()>& help) override {
+    const int count = std::min(most, executor_->IdleThreads());
+    for (int i = 0; i < count; ++i) executor_->Run(*client_, {}, help);
+    have_helped_ |= count > 0;
+  }
+  bool have_helped() const { return have_helped_; }
+
+ private:
+  Executor* const executor_;
+  const ClientId* const client_;
+  bool have_helped_ = false;
+};
 
 }  // namespace
 
@@ -141,7 +162,7 @@ void FrameIntake::OnPlan(InputPtr input, PlanCache::PlanOr plan) {
   });
 }
 
-absl::Status FrameIntake::FillSlot(FrameInput& input, FrameJob& job) {
+absl::Status FrameIntake::FillSlot(FrameInput& input, FrameJob& job, bool* is_shared) {
   ORBSERVE_ASSIGN_OR_RETURN(
       job.input,
       backend_->LeaseInput(input.header.width_px, input.header.height_px, !input.mask.empty()));
@@ -149,7 +170,11 @@ absl::Status FrameIntake::FillSlot(FrameInput& input, FrameJob& job) {
   const bool is_file = input.header.format == PixelFormat::kJpeg && input.picture == nullptr;
   if (!is_file || batcher_->ShouldDecodeOnHost(input.client.owner) ||
       !job.input->TakeFile(input.image.bytes, decoder_)) {
-    ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(input.image, input.header, limits_, job.input->image));
+    IdleWorkers workers(executor_, &input.client);
+    const bool is_alone = batcher_->open_items() <= 1;
+    ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(input.image, input.header, limits_, job.input->image,
+                                          is_alone ? &workers : nullptr));
+    *is_shared = workers.have_helped();
   }
   if (!input.mask.empty()) CopyMask(input.mask, job.input->mask);
   if (input.picture != nullptr) DrawFrame(job.input->image, input.picture.get());
@@ -167,9 +192,10 @@ void FrameIntake::Decode(InputPtr input) {
   if (is_rated) batcher_->Enter(ticket, FramePhase::kDecode);
   const auto begin = std::chrono::steady_clock::now();
   const auto begin_of_thread = is_rated ? TimeOfThisThread() : std::chrono::nanoseconds(0);
-  absl::Status status = FillSlot(*input, job);
+  bool is_shared = false;
+  absl::Status status = FillSlot(*input, job, &is_shared);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
-  if (is_rated && status.ok()) {
+  if (is_rated && status.ok() && !is_shared) {
     const std::chrono::nanoseconds of_thread = TimeOfThisThread() - begin_of_thread;
     DecodeRateOf(input->header).Note(input->decode_work_, static_cast<double>(of_thread.count()));
   }

@@ -8,7 +8,7 @@
 // begins it copies small raw images into their slot: one copy of tens of microseconds, straight
 // from gRPC's buffer if the input left the pixels there. The worker pool decodes JPEG files and
 // large images, clients sharing it by the time that this takes, so that gRPC's threads are never
-// held up.
+// held up. Idle workers help to decode a JPEG file that is the only frame of the server.
 
 #ifndef ORBSERVE_SERVER_SERVING_FRAME_FRAME_INTAKE_H_
 #define ORBSERVE_SERVER_SERVING_FRAME_FRAME_INTAKE_H_
@@ -57,7 +57,8 @@ class FrameIntake {
   void Guard(InputPtr input, const Work& work);
   void Prepare(InputPtr input);
   void OnPlan(InputPtr input, PlanCache::PlanOr plan);
-  absl::Status FillSlot(FrameInput& input, FrameJob& job);
+  // `*is_shared`: other workers may have decoded parts of the image.
+  absl::Status FillSlot(FrameInput& input, FrameJob& job, bool* is_shared);
   void Decode(InputPtr input);
   WorkRate& DecodeRateOf(const ImageHeader& header) {
     return header.format != PixelFormat::kJpeg ? raw_rate_

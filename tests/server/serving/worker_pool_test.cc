@@ -240,6 +240,21 @@ TEST(WorkerPoolTest, MemoryMayOutliveThePool) {
   }
 }
 
+TEST(WorkerPoolTest, ThreadsAreIdleWithoutATask) {
+  WorkerPool pool({.threads = 2});
+  EXPECT_EQ(pool.IdleThreads(), 2);
+  {
+    Gate first(pool);
+    EXPECT_EQ(pool.IdleThreads(), 1);
+    Gate second(pool);
+    EXPECT_EQ(pool.IdleThreads(), 0);
+    pool.Run(Named("a"), {}, [] {});
+    EXPECT_EQ(pool.IdleThreads(), 0) << "one waits";
+    first.go.Notify();
+    second.go.Notify();
+  }
+}
+
 TEST(WorkerPoolTest, ItsUseIsTheThreadsThatWorkAndTheTasksThatWait) {
   WorkerPool pool({.threads = 2});
   EXPECT_EQ(pool.use().threads, 2);
