@@ -51,7 +51,9 @@ Outcome DecodeWith(DecodeHelpers* helpers, const Bytes& bytes, int width_px, int
 
 void ExpectEqual(const Outcome& got, const Outcome& expected) {
   EXPECT_EQ(got.end, expected.end);
-  if (expected.end.has_value() && expected.end->ok()) EXPECT_TRUE(got.pixels == expected.pixels);
+  if (expected.end.has_value() && expected.end->ok()) {
+    EXPECT_TRUE(got.pixels == expected.pixels);
+  }
 }
 
 // With helpers, the outcome is the same.

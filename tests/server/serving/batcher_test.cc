@@ -488,7 +488,7 @@ TEST_F(BatcherTest, ItsUseIsWhatIsAdmittedAndNotLaunched) {
 }
 
 TEST_F(BatcherTest, TheMessageOfADecodedFrameCountsNoMore) {
-  Make({.max_batches_in_flight = 1, .max_bytes = 100});
+  Make({.max_batches_in_flight = 1, .queue = {.max_bytes = 100}});
   Send(1, "a");
   Ready(Admit(2, "a", kNever, 60), 2, nullptr, std::make_shared<TaskMemory>(1));
   EXPECT_EQ(ledger_.held(Resource::kFrames), 1) << "it waits for its batch";

@@ -71,7 +71,7 @@ class FrameIntakeTest : public ::testing::Test {
   Ledger ledger_;
   IdleExecutor executor_;
   PlanCache plans_{&backend_, &executor_, {}};
-  Batcher batcher_{&backend_, &clock_, &observer_, {.ledger = &ledger_}};
+  Batcher batcher_{&backend_, &clock_, &observer_, {.queue = {.ledger = &ledger_}}};
   FrameIntake intake_{&backend_, &batcher_, &plans_, &executor_, {}};
 };
 
