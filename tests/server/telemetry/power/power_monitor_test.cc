@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "server/telemetry/power/power_monitor.h"
 #include "server/process/clock.h"
 #include "server/process/periodic_tasks.h"
-#include "server/telemetry/power/power_monitor.h"
 
 #include <atomic>
 #include <chrono>
