@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/gpu/backend_pair_test.h"
+#include "tests/gpu/gpu_test_support.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/image_makers.h"
 #include "tests/support/match_oracle.h"
