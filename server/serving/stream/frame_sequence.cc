@@ -85,9 +85,7 @@ FrameSequence::Released FrameSequence::Close() {
   auto tracks = std::make_shared<StreamTracks>();
   std::swap(*tracks, tracks_);
   released.track_bytes -= std::exchange(tracks_bytes_, 0);
-  released.memory.insert(released.memory.end(),
-                         {std::move(tracks), std::move(previous_.state), std::move(keyframe_.state),
-                          std::move(tracks_from_)});
+  released.Take(tracks, previous_.state, keyframe_.state, tracks_from_);
   return released;
 }
 
@@ -411,40 +409,32 @@ void FrameSequence::FailFrame(StreamFrame& frame, const absl::Status& status, Re
   result.is_keyframe = false;
   if (frame.match_ticket != 0) released.match_tickets.push_back(frame.match_ticket);
   if (frame.track_ticket != 0) released.track_tickets.push_back(frame.track_ticket);
-  released.memory.push_back(std::move(result.outcome.features));
-  released.memory.push_back(std::move(result.outcome.state));
-  released.memory.push_back(std::move(frame.match_state));
-  released.memory.push_back(std::move(frame.pyramid));
-  released.memory.push_back(std::move(frame.winners));
-  released.memory.push_back(std::shared_ptr<const StreamTracks>(std::move(frame.tracks)));
+  released.Take(result.outcome.features, result.outcome.state, frame.match_state, frame.pyramid,
+                frame.winners, frame.tracks);
   frame.is_settled = frame.is_complete = true;
 }
 
 void FrameSequence::Commit(StreamFrame& frame, Released& released) {
   const StreamOptions& options = *frame.options;
   frame.is_settled = true;
-  if (frame.tracks != nullptr) {
-    std::swap(tracks_, *frame.tracks);
-    released.memory.push_back(std::shared_ptr<const StreamTracks>(std::move(frame.tracks)));
-  }
-  released.memory.push_back(std::move(tracks_from_));
+  if (frame.tracks != nullptr) std::swap(tracks_, *frame.tracks);
+  released.Take(frame.tracks, tracks_from_);
   tracks_from_ = tracks_.count() > 0 ? std::move(frame.pyramid) : nullptr;
-  released.memory.push_back(std::move(frame.pyramid));
-  released.memory.push_back(std::move(frame.winners));
+  released.Take(frame.pyramid, frame.winners);
 
   ++frames_since_keyframe_;
   if (frame.becomes_keyframe) {
     has_keyframe_ = true;
     frames_since_keyframe_ = 0;
     tracks_.MarkKeyframe();
-    released.memory.push_back(std::move(keyframe_.state));
+    released.Take(keyframe_.state);
     keyframe_ = {frame.match_state, frame.sequence};
   }
-  released.memory.push_back(std::move(previous_.state));
+  released.Take(previous_.state);
   previous_ = {std::move(frame.match_state), frame.sequence};
   // Nothing is kept that the options do not need.
-  if (!options.match_keyframe) released.memory.push_back(std::exchange(keyframe_.state, nullptr));
-  if (!options.match_previous) released.memory.push_back(std::exchange(previous_.state, nullptr));
+  if (!options.match_keyframe) released.Take(keyframe_.state);
+  if (!options.match_previous) released.Take(previous_.state);
 
   const auto bytes = static_cast<int64_t>(tracks_.size_bytes());
   released.track_bytes += bytes - std::exchange(tracks_bytes_, bytes);

@@ -44,6 +44,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -116,6 +117,12 @@ class FrameSequence : public std::enable_shared_from_this<FrameSequence> {
     std::vector<WorkTicket> track_tickets;
     std::vector<std::shared_ptr<const void>> memory;
     int64_t track_bytes = 0;  // change of tracks_bytes_
+
+    // Takes what these point to.
+    template <typename... Pointers>
+    void Take(Pointers&... pointers) {
+      (memory.emplace_back(std::move(pointers)), ...);
+    }
   };
 
   // Encodes the result of the frame. Called for each frame in order, from any thread; the next call

@@ -30,25 +30,28 @@ StreamRegistry::StreamRegistry(Ledger* ledger, const StreamRegistryOptions& opti
 }
 
 uint64_t StreamRegistry::First(absl::FunctionRef<bool(const Entry&)> meant) const {
-  const auto is_meant = [&](const Entry& entry) {
-    return entry.place.amount() > 0 && meant(entry);
+  struct Unused {
+    int64_t count = 0;
+    uint64_t oldest = 0;
   };
-  absl::flat_hash_map<absl::string_view, int64_t> unused;  // by connection
-  for (const auto& [id, entry] : streams_) {
-    if (!entry.last_frame.has_value() && is_meant(entry)) ++unused[entry.connection];
+  absl::flat_hash_map<absl::string_view, Unused> unused;  // by connection
+  uint64_t silent = 0;
+  SteadyTime since = kNever;
+  for (const auto& [id, entry] : streams_) {  // in the order in which they were opened
+    if (entry.place.amount() == 0 || !meant(entry)) continue;
+    if (!entry.last_frame.has_value()) {
+      Unused& same = unused[entry.connection];
+      if (same.count++ == 0) same.oldest = id;
+    } else if (*entry.last_frame < since) {
+      silent = id;
+      since = *entry.last_frame;
+    }
   }
-  uint64_t first = 0;
-  std::pair<int64_t, SteadyTime> least;
-  for (const auto& [id, entry] : streams_) {
-    if (!is_meant(entry)) continue;
-    const bool is_used = entry.last_frame.has_value();
-    const std::pair<int64_t, SteadyTime> order = {is_used ? 0 : -unused[entry.connection],
-                                                  entry.last_frame.value_or(SteadyTime())};
-    if (first != 0 && order >= least) continue;
-    first = id;
-    least = order;
+  Unused most;
+  for (const auto& [connection, same] : unused) {
+    if (std::pair(-same.count, same.oldest) < std::pair(-most.count, most.oldest)) most = same;
   }
-  return first;
+  return most.count > 0 ? most.oldest : silent;
 }
 
 uint64_t StreamRegistry::Victim(const ClientId& client, const Ledger::Account& account,
