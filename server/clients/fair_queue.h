@@ -11,11 +11,10 @@
 #include <cstddef>
 #include <iterator>
 #include <list>
-#include <memory>
+#include <map>
 #include <set>
 #include <utility>
 
-#include "absl/container/btree_map.h"
 #include "server/clients/fair_shares.h"
 
 namespace orbserve {
@@ -81,16 +80,12 @@ class FairQueue {
 
   // Appends to the items of a client, whose account must stay open while the item is here.
   Handle Push(FairShares::Account* account, T value) {
-    std::unique_ptr<Client>& client = clients_[account];
-    if (client == nullptr) {
-      FairShares::Share& share = account->owner_share();
-      std::unique_ptr<Owner>& owner = owners_[&share];
-      if (owner == nullptr) owner = std::make_unique<Owner>(share, by_rank_);
-      client = std::make_unique<Client>(account, *owner);
-    }
-    client->items.push_back(std::move(value));
+    FairShares::Share& share = account->owner_share();
+    Owner& owner = owners_.try_emplace(&share, share, by_rank_).first->second;
+    Client& client = clients_.try_emplace(account, account, owner).first->second;
+    client.items.push_back(std::move(value));
     ++size_;
-    return {client.get(), std::prev(client->items.end())};
+    return {&client, std::prev(client.items.end())};
   }
 
   // The client that is served next. The queue must not be empty.
@@ -122,7 +117,7 @@ class FairQueue {
   Handle FrontOfOwner(const FairShares::Account& account) const {
     const auto owner = owners_.find(&account.owner_share());
     if (owner == owners_.end()) return {};
-    Client& client = static_cast<Client&>(**owner->second->clients.begin());
+    Client& client = static_cast<Client&>(**owner->second.clients.begin());
     return {&client, client.items.begin()};
   }
 
@@ -154,8 +149,8 @@ class FairQueue {
 
   // In this order: entries leave the set when they are destroyed.
   typename Ranked::Set by_rank_;  // owners
-  absl::btree_map<const FairShares::Share*, std::unique_ptr<Owner>> owners_;
-  absl::btree_map<const FairShares::Account*, std::unique_ptr<Client>> clients_;
+  std::map<const FairShares::Share*, Owner> owners_;
+  std::map<const FairShares::Account*, Client> clients_;
   size_t size_ = 0;
 };
 

@@ -37,26 +37,23 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
     absl::MutexLock lock(&mutex_);
     FrameRecord* const frame = FindWaiting(ticket);
     if (frame == nullptr) return;  // answered in the meantime
-    std::unique_ptr<PlanOfFrames>& queue = plans_[plan.get()];
-    if (queue == nullptr) {
-      queue = std::make_unique<PlanOfFrames>();
-      queue->plan = std::move(plan);
-    }
+    PlanOfFrames& queue = plans_[plan.get()];
+    if (queue.plan == nullptr) queue.plan = std::move(plan);
     const SteadyTime now = clock_->Now();
     read = std::move(frame->input);
     frame->outcome.times.Spend(FramePhase::kDecode, decode_time, now);
     frame->outcome.times.Enter(FramePhase::kQueue, now);
-    frame->plan = queue.get();
+    frame->plan = &queue;
     frame->job = std::move(job);
     frame->memory = std::move(memory);
     // The message is freed, and the memory has room of its own.
     if (frame->memory != nullptr) frame->queue_bytes.Set(0);
     frame->job.cancelled = frame->cancelled;
     frame->ready_at = now;
-    frame->work = FrameWork(queue->plan->spec(), frame->job.parameters);
-    queue->work += frame->work;
-    frame->place = queue->frames.Push(frame->account, frame);
-    frame->age = queue->by_age.insert(queue->by_age.end(), frame);
+    frame->work = FrameWork(queue.plan->spec(), frame->job.parameters);
+    queue.work += frame->work;
+    frame->place = queue.frames.Push(frame->account, frame);
+    frame->age = queue.by_age.insert(queue.by_age.end(), frame);
     work = TakeWork(now);
   }
   read.reset();
@@ -98,7 +95,7 @@ bool Batcher::MayLaunch(const PlanOfFrames& queue, SteadyTime now) const {
 }
 
 template <typename IsCandidate>
-PlanOfFrames* Batcher::NextPlan(SteadyTime now, const IsCandidate& is_candidate) const {
+PlanOfFrames* Batcher::NextPlan(SteadyTime now, const IsCandidate& is_candidate) {
   PlanOfFrames* next = nullptr;
   const auto is_before = [](const PlanOfFrames& a, const PlanOfFrames& b) {
     const FairShares::Account& of_a = *a.frames.front_account();
@@ -106,9 +103,9 @@ PlanOfFrames* Batcher::NextPlan(SteadyTime now, const IsCandidate& is_candidate)
     if (&of_a != &of_b) return Before(of_a, of_b);
     return a.by_age.front()->ready_at < b.by_age.front()->ready_at;
   };
-  for (const auto& [plan, queue] : plans_) {
-    if (!is_candidate(*plan) || !MayLaunch(*queue, now)) continue;
-    if (next == nullptr || is_before(*queue, *next)) next = queue.get();
+  for (auto& [plan, queue] : plans_) {
+    if (!is_candidate(*plan) || !MayLaunch(queue, now)) continue;
+    if (next == nullptr || is_before(queue, *next)) next = &queue;
   }
   return next;
 }
@@ -160,7 +157,7 @@ SteadyTime Batcher::NextBatchTime() const {
   for (const auto& [plan, queue] : plans_) {
     // A busy backend is asked again at the end of a batch, not by the alarm.
     if (!HasPlace(*plan)) continue;
-    next = std::min(next, queue->by_age.front()->ready_at + options_.max_delay);
+    next = std::min(next, queue.by_age.front()->ready_at + options_.max_delay);
   }
   return next;
 }

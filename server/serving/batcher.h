@@ -38,6 +38,7 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -139,7 +140,7 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   // The plan whose client is served next, of those that may launch and that `is_candidate` accepts;
   // null if there is none.
   template <typename IsCandidate>
-  PlanOfFrames* NextPlan(SteadyTime now, const IsCandidate& is_candidate) const
+  PlanOfFrames* NextPlan(SteadyTime now, const IsCandidate& is_candidate)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double MaxBatchNs() const { return static_cast<double>(options_.max_batch_time.count()); }
   // Takes a frame out of the queue of its plan, where it stands no more.
@@ -153,7 +154,7 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   FeatureBackend* const backend_;
   const BatcherOptions options_;
   // Only plans with frames that are ready.
-  absl::btree_map<const FeaturePlan*, std::unique_ptr<PlanOfFrames>> plans_ ABSL_GUARDED_BY(mutex_);
+  std::map<const FeaturePlan*, PlanOfFrames> plans_ ABSL_GUARDED_BY(mutex_);
   int large_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // batches of large plans
   int quick_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   // Batches by plan; none is 0.
