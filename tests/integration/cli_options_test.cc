@@ -158,7 +158,7 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
   ASSERT_TRUE(Succeeded(table));
   EXPECT_THAT(table.Lines()[0], ::testing::MatchesRegex("preset +features +detector +descriptor +f"
                                                         "or"));
-  EXPECT_EQ(table.Lines().size(), 10u);
+  EXPECT_EQ(table.Lines().size(), 11u);
   EXPECT_THAT(table.out, HasSubstr("\norb  "));
   EXPECT_THAT(table.out,
               HasSubstr("500  FAST        RBRIEF_256  cv::ORB of OpenCV 4.6.0, bit for"));
@@ -177,8 +177,9 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
           "\"NEIGHBOURHOOD\",\"window_px\":3,\"cell_width_px\":32,\"cell_height_px\":32,"
           "\"minimum_distance_px\":8,\"compare\":\"FAST\",\"distance_shape\":\"SQUARE\","
           "\"cornerness_compression\":false,\"max_passes\":0},\"select\":{\"selection\":"
-          "\"LEVEL_QUOTA\",\"max_features\":500,\"capacity\":100000,\"border_px\":31},"
-          "\"describe\":{\"orientation\":\"INTENSITY_CENTROID\",\"descriptor_type\":"
+          "\"LEVEL_QUOTA\",\"max_features\":500,\"capacity\":100000,\"border_px\":31,"
+          "\"lapping_begin_px\":0,\"lapping_end_px\":0},\"describe\":{\"orientation\":\"INTENSITY_"
+          "CENTROID\",\"descriptor_type\":"
           "\"RBRIEF_256\"},\"match\":{\"selection\":\"BEST\",\"k\":1,\"ratio\":0,"
           "\"cross_check\":false,\"max_distance\":512,\"window_px\":0,\"offset_x\":0,"
           "\"offset_y\":0},\"track\":{\"levels\":5,\"coarse_patch_px\":16,\"iterations\":30,"
