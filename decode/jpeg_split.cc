@@ -123,10 +123,10 @@ class Piece {
     is_true_ = false;
     DecodeFrom(window_bit());
   }
-  // Decodes from `bit` on, where an MCU begins, to the first MCU that begins at `end_bit` or later,
-  // or to one before it: what is between two lanes.
-  const JpegLane& DecodeGap(uint64_t bit, uint64_t end_bit) {
-    Begin(gap_, space_.gap, bit, end_bit, kGapBlocks / kept_);
+  // Decodes from `bit` on, where an MCU begins of which `mcus` are left, to the first MCU that
+  // begins at `end_bit` or later, or to one before it: what is between two lanes.
+  const JpegLane& DecodeGap(uint64_t bit, uint64_t end_bit, int64_t mcus) {
+    Begin(gap_, space_.gap, bit, end_bit, std::min<int64_t>(kGapBlocks / kept_, mcus));
     JpegLane* const lanes[] = {&gap_};
     RunJpegLanes(lanes);
     return gap_;
@@ -453,7 +453,7 @@ class Splitter {
   bool TakeUntil(uint64_t end_bit) {
     const std::optional<uint64_t> data_end = place_->data_end();
     if (data_end.has_value() && bit_ >= *data_end) return Fail(JpegFlaw::kEndsEarly, mcu_);
-    const JpegLane& gap = place_->DecodeGap(bit_, end_bit);
+    const JpegLane& gap = place_->DecodeGap(bit_, end_bit, scan_.mcus() - mcu_);
     if (!Take(gap, 0, place_->CountOf(gap))) return false;
     return gap.stop == JpegStop::kPause || Fail(FlawOf(gap, data_end), mcu_);
   }

@@ -224,6 +224,29 @@ TEST(JpegDamageTest, EachFlawIsRefusedWithItsPlace) {
   ExpectDamage(bytes, 640, 480, "after MCU 160 of 1200");
 }
 
+// Wherever lanes begin, none goes on behind the last MCU of the image.
+TEST(JpegDamageTest, BytesBehindTheLastMcuAreNotRead) {
+  std::mt19937 random(kSeed);
+  for (int i = 0; i < 600; ++i) {
+    const JpegSampling& sampling = kJpegSamplings[random() % std::size(kJpegSamplings)];
+    const JpegKind kind{.width_px = 61,
+                        .height_px = 40,
+                        .components = sampling.components,
+                        .quality = 99,
+                        .luma_across = sampling.luma_across,
+                        .luma_down = sampling.luma_down,
+                        .noise = true};
+    SCOPED_TRACE(absl::StrCat("file ", i, " ", NameOf(kind)));
+    Bytes bytes = WriteJpeg(kind);
+    Bytes more(1 + random() % 3000);
+    for (uint8_t& byte : more) byte = static_cast<uint8_t>(random() % 255);
+    bytes.insert(bytes.end() - 2, more.begin(), more.end());
+    const std::string flaw = ReadStrictly(bytes).flaw;
+    ASSERT_TRUE(flaw.starts_with("bytes left over after MCU ")) << flaw;
+    ExpectDamage(bytes, 61, 40, flaw);
+  }
+}
+
 // The bytes begin with a fill byte that no marker follows, so that the data end before them. Also
 // where one lane's part of the file ends and the next one's begins.
 TEST(JpegDamageTest, BytesBeforeARestartMarkerAreRefusedEverywhere) {
