@@ -403,7 +403,8 @@ TEST(FrameSequenceBackendTest, RobotsGetTogetherTheResultsThatEachGetsAlone) {
 
 TEST(FrameSequenceBackendTest, TracksGoOnWithTheSameBitsAndIdsAfterTheLossOfADevice) {
   const auto alone = ResultsAlone();
-  for (const int last_batch : {1, 40, 90}) {
+  // On a busy machine more frames share a batch: the last is one that comes there, too.
+  for (const int last_batch : {1, 30, 60}) {
     SCOPED_TRACE("lost with batch " + std::to_string(last_batch));
     SystemClock clock;
     std::atomic<int> losses{0};
