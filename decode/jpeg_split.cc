@@ -31,7 +31,7 @@ constexpr int64_t kLeastBytes = 1 << 10;
 // bytes have more, as in a clear sky, it ends early.
 constexpr int kLaneBlocks = 1024;
 constexpr int kGapBlocks = 64;  // of a lane between two others
-// Of a scan that several threads decode. More pieces would lose more at their seams, fewer where
+// Several threads decode a scan in so many pieces. More would lose more at their seams, fewer where
 // the threads meet.
 constexpr int64_t kPieces = 10;
 constexpr int64_t kMostPieceBytes = 32 << 10;
@@ -139,7 +139,7 @@ class Piece {
     return &lane == &gap_ ? space_.gap.starts : space_.lanes[&lane - lanes_].starts;
   }
   int64_t CountOf(const JpegLane& lane) const { return lane.starts - StartsOf(lane); }
-  // Of the MCUs from `first` on.
+  // Returns where the coefficients of the MCUs from `first` on lie.
   int16_t* CoefficientsOf(const JpegLane& lane, int64_t first) {
     int16_t* const all =
         &lane == &gap_ ? space_.gap.coefficients : space_.lanes[&lane - lanes_].coefficients;
@@ -382,7 +382,7 @@ class Splitter {
         return Follow();
       }
       TakeUnread();
-      // What was read beyond the seam may be more than a small piece.
+      // The lane may have read beyond the seam by more than a small piece.
       while (shared_->seam(next_) < own_.from()) ++next_;
       own_.ReadOn(shared_->seam(next_));
     } else {
@@ -483,8 +483,8 @@ class Splitter {
   JpegEnd end_;
 };
 
-// Where pieces of a scan begin, for several threads, and its end. Empty if it is too small, or has
-// tables of its own, which end with the image.
+// Returns where the pieces of a scan for several threads begin, and its end. The list is empty if
+// the scan is too small, or has tables of its own, which end with the image.
 std::vector<const uint8_t*> SeamsToShare(const JpegScan& scan, int64_t least_piece) {
   const auto size = static_cast<int64_t>(scan.bytes.size());
   const auto is_last = [](const JpegBlockKind& block) { return block.last; };

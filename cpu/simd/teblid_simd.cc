@@ -92,7 +92,7 @@ struct BoxPatch {
   const int32_t* entry;
 };
 
-// As algo::RoundPlace().
+// Rounds as algo::RoundPlace() does.
 HWY_INLINE hn::Vec<BoxI32> RoundPlaces(hn::Vec<BoxF32> value) {
   const BoxF32 d;
   return hn::ConvertTo(BoxI32(), hn::Add(value, hn::Set(d, 0.5f)));

@@ -43,7 +43,7 @@ void ReferenceResize(const ImageView& src, const MutableImageView& dst, const Re
                      absl::Span<const algo::ResizeTap> y_taps, int row_begin, int row_end,
                      uint16_t* scratch);
 ResizeKernel ResizeKernelFor(const KernelTarget& target);
-// The same for features/algo/linear_resize.h.
+// These resize by the rules of features/algo/linear_resize.h.
 void ReferenceLinearResize(const ImageView& src, const MutableImageView& dst,
                            const ResizeAxis& x_axis, absl::Span<const algo::ResizeTap> y_taps,
                            int row_begin, int row_end, uint16_t* scratch);

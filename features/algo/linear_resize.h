@@ -29,8 +29,8 @@ inline float NextLevelScale(float scale, float scale_factor) {
   return static_cast<float>(static_cast<double>(scale) * static_cast<double>(scale_factor));
 }
 
-// As ResizeTapOf(), with both weights of kLinearWeight. Each is rounded by itself: their sum can be
-// off by 1. The position is rounded to single precision.
+// Differs from ResizeTapOf() in that both weights of kLinearWeight are rounded by themselves: their
+// sum can be off by 1. The position is rounded to single precision.
 ORBSERVE_HOST_DEVICE inline ResizeTap LinearTapOf(int source_side, int destination_side,
                                                   int index) {
   const double step =

@@ -107,7 +107,7 @@ ORBSERVE_HOST_DEVICE inline float MeanOfCutSquare(const Integral& integral, cons
          static_cast<float>(area);
 }
 
-// Whether thresholds are in 1/20 grey level or in grey levels.
+// Thresholds of TEBLID are in 1/20 grey level, those of BEBLID in grey levels.
 enum class BoxThresholds { kTeblid, kBeblid };
 
 // The tests of a descriptor, in host memory.

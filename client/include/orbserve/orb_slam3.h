@@ -108,7 +108,7 @@ class OrbSlam3Extractor {
     return first_lapping;
   }
 
-  // Of a level: scale[l], 1 / scale[l], scale[l]^2 and 1 / scale[l]^2.
+  // The factors of level l are scale[l], 1 / scale[l], scale[l]^2 and 1 / scale[l]^2.
   int GetLevels() const { return static_cast<int>(scales_.size()); }
   float GetScaleFactor() const { return factor_; }
   std::vector<float> GetScaleFactors() const { return scales_; }

@@ -25,7 +25,7 @@ using GaussianKernel = void (*)(const ImageView& src, const MutableImageView& ds
 void ReferenceGaussian(const ImageView& src, const MutableImageView& dst, const Region& region,
                        float* scratch);
 GaussianKernel GaussianKernelFor(const KernelTarget& target);
-// The same for features/algo/fixed_gaussian.h.
+// These smooth by the rules of features/algo/fixed_gaussian.h.
 void ReferenceFixedGaussian(const ImageView& src, const MutableImageView& dst, const Region& region,
                             float* scratch);
 GaussianKernel FixedGaussianKernelFor(const KernelTarget& target);

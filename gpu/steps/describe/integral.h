@@ -56,7 +56,7 @@ struct IntegralImages {
 // Their buffers in a plan's arena.
 class IntegralBuffers {
  public:
-  // Of the first `levels` levels.
+  // Makes buffers for the first `levels` levels.
   IntegralBuffers(const CompiledPipeline& pipeline, int levels, ArenaLayout* layout);
 
   IntegralImages At(const StepContext& context) const;

@@ -124,7 +124,7 @@ __global__ __launch_bounds__(kTeblidWarps* kWarpLanes) void TeblidKernel(
 template <Descriptor kDescriptor, int kWords>
 absl::Status LaunchTeblid(const TeblidParams& params, cudaStream_t stream) {
   const int frames = params.frames.count;
-  // As many warps as LaunchBFrost256() has.
+  // The launch has as many warps as that of LaunchBFrost256().
   const int blocks = Max(4 * params.multiprocessors / frames, DivUp(params.multiprocessors, 2));
   const dim3 grid(blocks, frames);
   TeblidKernel<kDescriptor, kWords><<<grid, kTeblidWarps * kWarpLanes, 0, stream>>>(params);
