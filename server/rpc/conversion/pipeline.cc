@@ -183,21 +183,27 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   absl::Status status;
   const Reflection& groups = *proto.GetReflection();
   auto place = Places().begin();
+  const FieldDescriptor* group_field = nullptr;
+  const Message* group = nullptr;  // null: not set, as in most calls, which name a preset
   VisitOptions(out, [&]<typename T>(absl::string_view, T& value, const IntRange& range = {}) {
-    const auto& [group_field, field, name] = *place++;
-    if (!status.ok() || !groups.HasField(proto, group_field)) return;
-    const Message& group = groups.GetMessage(proto, group_field);
-    const Reflection& fields = *group.GetReflection();
+    const Place& at = *place++;
+    if (at.group != group_field) {
+      group_field = at.group;
+      group =
+          groups.HasField(proto, group_field) ? &groups.GetMessage(proto, group_field) : nullptr;
+    }
+    if (group == nullptr || !status.ok()) return;
+    const Reflection& fields = *group->GetReflection();
     if constexpr (std::is_enum_v<T>) {
-      status = EnumFromProto(name, fields.GetEnumValue(group, field), value);
-    } else if (!fields.HasField(group, field)) {
+      status = EnumFromProto(at.name, fields.GetEnumValue(*group, at.field), value);
+    } else if (!fields.HasField(*group, at.field)) {
       return;
     } else if constexpr (std::is_same_v<T, bool>) {
-      value = fields.GetBool(group, field);
+      value = fields.GetBool(*group, at.field);
     } else if constexpr (std::is_same_v<T, float>) {
-      value = fields.GetFloat(group, field);
+      value = fields.GetFloat(*group, at.field);
     } else {
-      status = IntFromProto(name, true, fields.GetUInt32(group, field), range, value);
+      status = IntFromProto(at.name, true, fields.GetUInt32(*group, at.field), range, value);
     }
   });
   ORBSERVE_RETURN_IF_ERROR(status);
