@@ -175,7 +175,7 @@ TEST_F(CliTest, ExtractOfALargeImageEndsWhenItIsDone) {
   for (int i = 0; i < 4; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     ASSERT_TRUE(Succeeded(RunWithServer({"extract", "--format", "csv", folder_ / "large.pgm"})));
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   }
 }
 

@@ -60,6 +60,7 @@ TEST_F(CliTest, DoctorChecksTheMachineAndAServer) {
   EXPECT_THAT(alone.out, HasSubstr("ok   cpu"));
   EXPECT_THAT(alone.out, HasSubstr("gpu"));
   EXPECT_THAT(alone.out, HasSubstr("ok   jpeg"));
+  StartServer({"--backend", "cpu"});
   const Outcome with = RunWithServer({"doctor", "--json"});
   EXPECT_THAT(with.out, HasSubstr("{\"check\":\"server\",\"result\":\"ok\""));
   EXPECT_THAT(with.out, HasSubstr("JPEG files: cpu: host, then libjpeg; not the device: "
@@ -167,7 +168,7 @@ TEST_F(CliTest, BenchMeasuresClosedAndOpenLoops) {
 }
 
 TEST_F(CliTest, BenchShowsAPercentileAndNeedsNoImage) {
-  const std::vector<std::string> short_load = {"--concurrency", "1", "--duration",  "0.2",
+  const std::vector<std::string> short_load = {"--concurrency", "1", "--duration",  "1",
                                                "--warm-up",     "0", "--percentile"};
   const auto bench = [&](std::vector<std::string> more) {
     std::vector<std::string> command = {"bench"};

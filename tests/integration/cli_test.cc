@@ -288,7 +288,7 @@ TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
       "m.pgm", absl::StrCat("P5\n1320 1300\n255\n", std::string(1320 * 1300, '\xFF')));
   const std::string config = folder_ / "c.textproto";
   folder_.Write("c.textproto", "limits { memory_bytes: 67108864 }");
-  StartServer({"--config", config});
+  StartServer({"--backend", "cpu", "--config", config});
   const std::string allowed = " as it is sent; allowed are 3.2 MiB";
   for (const char* command : {"extract", "stream"}) {
     const Outcome run = RunWithServer({command, "--json", folder_ / "in"});

@@ -81,6 +81,7 @@ class UnreadCall {
 
 TEST_F(CallLimitsTest, FramesOfTheAnnouncedPixelsFitAndLargerOnesSayWhatTheyNeed) {
   server::Config config;
+  config.mutable_backend()->set_name("cpu");
   config.mutable_backend()->set_threads(2);
   config.mutable_limits()->set_memory_bytes(128 << 20);
   StartServer(config);
@@ -177,6 +178,10 @@ TEST_F(CallLimitsTest, AnAnswerThatIsNotReadInTimeIsGivenUp) {
 }
 
 TEST_F(CallLimitsTest, LargeMatchesHoldUpNothingAndEndWithTheirCalls) {
+  server::Config config;
+  config.mutable_backend()->set_name("cpu");
+  config.mutable_backend()->set_threads(2);
+  StartServer(config);
   constexpr int kLarge = 20;
   v1::MatchRequest large;
   *large.mutable_query_features() = RandomFeatures(100'000, 1);

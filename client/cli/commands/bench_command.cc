@@ -431,6 +431,10 @@ int RunBench(const BenchOptions& options) {
         options.svg_file, DrawLatencyCurve(listing.points(), title, options.search_p99_ms));
     if (!written.ok()) return Fail(&console, written);
   }
+  if (answered == 0) {
+    console.Error(absl::StrCat("no frame was answered within --duration ", options.duration_s,
+                               " s; give more"));
+  }
   return answered > 0 && frames.failed == 0 && !refused && !lost ? kExitOk : kExitFailed;
 }
 

@@ -60,16 +60,17 @@ void LimitStacks() {
 
 #ifdef ORBSERVE_HAS_MALLINFO2
 // malloc_trim() leaves the end of every heap but the first. A heap looks at its end where a block
-// of it is freed, and a new thread takes a heap that no thread has, or else the next one in turn.
+// of it is freed. A new thread takes a heap that no thread has, then a new heap while there are
+// fewer than allowed, then the next one in turn: twice as many threads as heaps come to each.
 void ShrinkEndsOfHeaps() {
   constexpr size_t kBlockBytes = 128 << 10;  // the end is not looked at for less than 64 KiB
   mallopt(M_TRIM_THRESHOLD, 0);
-  const int heaps = Heaps();
-  std::latch all_have_one(heaps);
+  const int count = 2 * Heaps();
+  std::latch all_have_one(count);
   std::vector<std::thread> threads;
-  threads.reserve(heaps);
+  threads.reserve(count);
   try {
-    for (int i = 0; i < heaps; ++i) {
+    for (int i = 0; i < count; ++i) {
       threads.emplace_back([&all_have_one] {
         void* const volatile block = std::malloc(kBlockBytes);
         all_have_one.arrive_and_wait();
@@ -77,7 +78,7 @@ void ShrinkEndsOfHeaps() {
       });
     }
   } catch (const std::system_error&) {  // no more threads: the other heaps keep their ends
-    all_have_one.count_down(heaps - static_cast<int>(threads.size()));
+    all_have_one.count_down(count - static_cast<int>(threads.size()));
   }
   for (std::thread& thread : threads) thread.join();
   mallopt(M_TRIM_THRESHOLD, kKeptBytes);
