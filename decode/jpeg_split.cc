@@ -74,7 +74,7 @@ class Piece {
         kept_(scan.luma_across * scan.luma_down),
         most_mcus_(kLaneBlocks / kept_),
         read_end_(space->window),
-        seam_(space->window) {}
+        seam_bit_(JpegBitOf(space->window)) {}
 
   // Reads the bytes from `from` to `seam`, where the next piece begins, and those of an MCU more.
   // Afterwards only the tables of the scan are needed.
@@ -88,10 +88,10 @@ class Piece {
   uint64_t TakeFrom(const Piece& other, uint64_t bit) {
     const uint8_t* const unread = JpegByteOf(bit);
     const auto size = static_cast<size_t>(other.read_end_ - unread);
-    const ptrdiff_t seam = other.seam_ - unread;
+    const uint64_t seam = other.seam_bit_ - JpegBitOf(unread);
     std::memmove(space_.window, unread, size);
     read_end_ = space_.window + size;
-    seam_ = space_.window + seam;  // before the window if the bit is beyond it
+    seam_bit_ = window_bit() + seam;  // before the window if the bit is beyond it
     from_ = other.from_;
     has_all_ = other.has_all_;
     return window_bit() + (bit & 7);
@@ -100,7 +100,7 @@ class Piece {
   void ReadOn(const uint8_t* seam) {
     uint8_t* to = read_end_;
     has_all_ = CopyJpegBytes(&from_, seam, &to, RoomEnd()) && from_ < seam;
-    seam_ = to;
+    seam_bit_ = JpegBitOf(to);
     read_end_ = to;
     ReadBeyond();
   }
@@ -108,7 +108,8 @@ class Piece {
   void ReadBeyond() {
     if (has_all_) return;
     const uint8_t* const end = scan_.bytes.data() + scan_.bytes.size();
-    const uint8_t* const last = std::min<const uint8_t*>(seam_ + kJpegMaxMcuBytes, RoomEnd());
+    const uint8_t* const last =
+        std::min<const uint8_t*>(JpegByteOf(seam_bit_ + 8 * kJpegMaxMcuBytes), RoomEnd());
     has_all_ = CopyJpegBytes(&from_, end, &read_end_, last);
   }
 
@@ -147,7 +148,7 @@ class Piece {
   }
 
   uint64_t window_bit() const { return JpegBitOf(space_.window); }
-  uint64_t seam_bit() const { return JpegBitOf(seam_); }
+  uint64_t seam_bit() const { return seam_bit_; }
   const uint8_t* read_end() const { return read_end_; }
   const uint8_t* from() const { return from_; }  // what is read next
   bool has_all() const { return has_all_; }      // the data end at read_end()
@@ -158,7 +159,7 @@ class Piece {
  private:
   void DecodeFrom(uint64_t bit) {
     const uint8_t* const begin = JpegByteOf(bit);
-    const int64_t bytes = seam_ - begin;
+    const int64_t bytes = static_cast<int64_t>(seam_bit_ - JpegBitOf(begin)) / 8;
     lane_count_ = bytes >= kLanes * kLeastBytes ? kLanes : 1;
     const int64_t lane_bytes = DivUp<int64_t>(bytes, lane_count_);
     const uint64_t last_end =
@@ -224,7 +225,7 @@ class Piece {
   const int64_t most_mcus_;
   const uint8_t* from_ = nullptr;
   uint8_t* read_end_;
-  const uint8_t* seam_;
+  uint64_t seam_bit_;
   bool has_all_ = false;
   bool is_true_ = true;
   int64_t mcus_left_ = 0;
