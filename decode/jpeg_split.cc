@@ -375,7 +375,7 @@ class Splitter {
     if (bit_ < place_->seam_bit()) {
       TakeUnread();
       own_.ReadBeyond();
-    } else if (shared_ != nullptr && next_ < shared_->count()) {
+    } else if (shared_ != nullptr && next_ < shared_->count() && GotTo(shared_->seam(next_))) {
       Piece* const piece = shared_->Take(next_++);
       if (piece != nullptr) {
         bit_ = piece->window_bit() + (bit_ - place_->seam_bit());
@@ -393,6 +393,9 @@ class Splitter {
     own_.Decode(bit_, scan_.mcus() - mcu_);
     return Follow();
   }
+
+  // False if the data ended before `seam`: at a marker that does not belong there.
+  bool GotTo(const uint8_t* seam) const { return place_->from() >= seam; }
 
   void TakeUnread() {
     bit_ = own_.TakeFrom(*place_, bit_);

@@ -14,6 +14,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -264,6 +265,30 @@ TEST(JpegDamageTest, BytesBeforeARestartMarkerAreRefusedEverywhere) {
     ExpectDamage(bytes, 640, 480, words);
   }
   EXPECT_EQ(restarts, 29);
+}
+
+// A restart marker where the file announces none ends the data, also for helpers that have decoded
+// what is behind it. In an even picture MCUs begin with a byte every 3 bytes, and so do some
+// pieces.
+TEST(JpegDamageTest, NobodyGoesOnBehindAMarkerInTheData) {
+  const JpegKind even{.width_px = 320, .height_px = 240, .components = 1};
+  const JpegKind noise{.width_px = 320, .height_px = 240, .quality = 60, .noise = true};
+  const std::pair<Bytes, size_t> files[] = {
+      {EncodeJpeg(even, Bytes(320 * 240, 128)), 1},
+      {WriteJpeg(noise), 97},
+  };
+  for (const auto& [whole, step] : files) {
+    const StrictVerdict healthy = ReadStrictly(whole);
+    ASSERT_EQ(healthy.flaw, "");
+    for (auto at = static_cast<size_t>(healthy.scan_begin) + 1;
+         at < static_cast<size_t>(healthy.scan_end); at += step) {
+      if (whole[at - 1] == 0xFF) continue;
+      Bytes bytes = whole;
+      bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at), {0xFF, 0xD0});
+      SCOPED_TRACE(absl::StrCat("marker at ", at));
+      ExpectDamage(bytes, 320, 240, ReadStrictly(bytes).flaw);
+    }
+  }
 }
 
 // Damaged AC tables have symbols that sequential files have not: a whole code for one of them is a
