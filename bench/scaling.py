@@ -17,7 +17,7 @@ The exit code is 1 unless the stages add up within 5 %, the signal is over its t
 of the answers also tells of a machine that has no time for the robots), it returns to IDLE, the controller adds servers when robots come and takes all of them away when they go, never the other way, and no call
 fails.
 
-  python3 bench/scaling.py --image PHOTO.jpg [--build build] [--robots 1,2,4,...] [--fps 5] [--most 4] [--cores C]
+  python3 bench/scaling.py --image PHOTO.jpg [--build build] [--robots 1,2,4,...] [--fps 5] [--most 12] [--cores C]
       [--only ramp|controller] [--json FILE]
 
 Needs Prometheus (script/packages promtool) and grpcio. --cores limits each server to a part of a processor, by a cgroup, so
@@ -50,7 +50,7 @@ BY_STAGE = "instance_stage:orbserve_wait_seconds:mean_rate1m"
 WINDOW_S = 65  # the rule looks at a minute
 TARGET = 0.6
 ROBOTS_CORES = 0.6  # with Prometheus
-IDLE = 0.05  # its pages are read once a second
+IDLE = 0.005
 SLACK = 0.05
 PARTS = (
     "admit", "decode_queue", "decode", "queue", "upload", "compute", "download", "track_queue", "track", "match_queue", "match",
@@ -337,7 +337,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--robots", type=lambda text: [int(each) for each in text.split(",")], default=[1, 2, 4, 6, 8, 12, 16])
     parser.add_argument("--fps", type=float, default=5)
-    parser.add_argument("--most", type=int, default=4)
+    parser.add_argument("--most", type=int, default=12)
     parser.add_argument("--cores", type=float)
     parser.add_argument("--only", choices=["ramp", "controller"])
     parser.add_argument("--json")

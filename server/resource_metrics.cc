@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "decode/jpeg_ways.h"
 #include "server/process/log.h"
+#include "server/process/upkeep.h"
 #include "server/telemetry/family_builder.h"
 
 namespace orbserve {
@@ -180,6 +181,10 @@ std::vector<MetricFamily> ResourceFamilies(const ResourceSources& sources) {
            sources.memory.limit_bytes());
   AddGauge(page, "orbserve_limit_processors", "Processors that the server may use.",
            ProcessorsOf(sources));
+  AddCounter(page, "orbserve_upkeep_cpu_seconds_total",
+             "Part of process_cpu_seconds_total that the server takes also while no client calls: "
+             "periodic tasks and HTTP pages.",
+             std::chrono::duration<double>(UpkeepTime()).count());
   AddGauge(page, "orbserve_memory_pressure", "1 while new work is refused for want of memory.",
            sources.memory.is_under_pressure() ? 1 : 0);
   AddGauge(page, "orbserve_limit_message_bytes", "Largest request message.",

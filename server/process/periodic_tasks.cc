@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/process/upkeep.h"
+
 namespace orbserve {
 
 PeriodicTasks::PeriodicTasks(Clock* clock, bool may_hang) : may_hang_(may_hang) {
@@ -62,6 +64,7 @@ void PeriodicTasks::State::RunDue() {
 void PeriodicTasks::State::Run() {
   for (;;) {
     RunDue();
+    CountUpkeep();
     std::unique_lock lock(mutex);
     SteadyTime next = kNever;
     for (const Task& task : tasks) next = std::min(next, task.next);

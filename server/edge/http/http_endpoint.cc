@@ -28,6 +28,7 @@
 #include "server/edge/http/http_request.h"
 #include "server/edge/listen_sockets.h"
 #include "server/process/file_descriptor.h"
+#include "server/process/upkeep.h"
 
 namespace orbserve {
 namespace {
@@ -207,6 +208,7 @@ class HttpEndpoint::Impl {
         CloseOverdue();
       }
       BeginAnswers();
+      CountUpkeep();
     }
   }
 
@@ -364,6 +366,7 @@ class HttpEndpoint::Impl {
       try {
         kind.maker = std::jthread([this, made, request = *first] {
           made->set_value(Make(request));
+          CountUpkeep();
           Wake();
         });
       } catch (const std::system_error&) {  // no more threads
