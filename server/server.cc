@@ -147,7 +147,8 @@ class Server::Impl {
                [this] { return backend_->progress(); }),
         frames_(&clock_, &metrics_, &clients_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(),
-                ImageLimitsOf(config.limits(), derived)),
+                ImageLimitsOf(config.limits(), derived),
+                [this](int64_t bytes) { return CheckRoom(bytes); }),
         send_timeouts_(&clock_, &metrics_,
                        std::chrono::milliseconds(config.limits().send_timeout_ms())),
         identity_(OptionsOfIdentity()),
@@ -303,6 +304,20 @@ class Server::Impl {
     ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(TlsPathsOf(config_)));
     tls_->Set(std::move(files));
     return absl::OkStatus();
+  }
+
+  // Whether a message, which counts in the queue already, may wait there.
+  absl::Status CheckRoom(int64_t message_bytes) const {
+    const int64_t held = ledger_.held(Resource::kFrameBytes);
+    const int64_t kept = std::max(derived_.kept_queue_bytes, message_bytes);
+    if (held <= kept || memory_.HasRoomFor(static_cast<size_t>(message_bytes))) {
+      return absl::OkStatus();
+    }
+    return MakeError(
+        ErrorReason::kQueueFull,
+        absl::StrCat("all clients together hold ", held - message_bytes,
+                     " bytes of frames that wait; ", message_bytes, " more exceed the ", kept,
+                     " that are kept for them, and too much of the memory is used for more"));
   }
 
   template <typename Options>

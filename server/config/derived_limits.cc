@@ -39,9 +39,12 @@ constexpr Budget kBudgets[] = {
     {"message", kMessagePerMille, 96 * kMiB, 0, &DerivedLimits::message_bytes,
      "largest request, within the receive buffers; larger ones end with gRPC's own "
      "`RESOURCE_EXHAUSTED`. Where `limits.max_pixels` is raised: at most 1.5 bytes a pixel, 1 GiB"},
-    {"queue", 100, kGiB, 1, &DerivedLimits::queue_bytes,
+    {"queue", 400, kGiB, 0, &DerivedLimits::queue_bytes,
      "messages of frames that wait; beyond: `QUEUE_FULL`. While none waits, one of any size is "
      "taken"},
+    {"kept queue", 100, kGiB, 1, &DerivedLimits::kept_queue_bytes,
+     "part of the queue that is always there; the rest is while less than 60 % of the memory is "
+     "used, for messages of up to a MiB less than 75 %"},
     {"inputs", 100, kAny, 1, &DerivedLimits::input_bytes,
      "slots for decoded frames on the host; beyond: `OUT_OF_MEMORY`"},
     {"workspaces", 300, 4 * kGiB, 1, &DerivedLimits::workspace_bytes,

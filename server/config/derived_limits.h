@@ -21,6 +21,7 @@ struct DerivedLimits {
   int64_t receive_buffer_bytes = 0;
   int64_t message_bytes = 0;
   int64_t queue_bytes = 0;
+  int64_t kept_queue_bytes = 0;
   int64_t input_bytes = 0;
   int64_t plan_bytes = 0;
   int64_t workspace_bytes = 0;

@@ -7,14 +7,17 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "server/process/memory/memory_limit.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
@@ -325,6 +328,46 @@ TEST_F(QueueTest, OneThatIsFullSaysWhenToTryAgain) {
   ASSERT_NE(pushback, trailers.end());
   EXPECT_EQ(std::string(pushback->second.data(), pushback->second.size()),
             absl::StrCat(details.retry_after_ms()));
+}
+
+// Nothing is kept for frames that wait.
+class UnkeptQueueTest : public ServerTest {
+ protected:
+  void Start(int64_t memory_bytes) {
+    server::Config config;
+    config.mutable_batching()->set_max_queue_delay_us(1'000'000);
+    config.mutable_limits()->set_memory_bytes(static_cast<uint64_t>(memory_bytes));
+    StartServer(config, WithLimits([](DerivedLimits* limits) { limits->kept_queue_bytes = 0; }));
+  }
+  // Of a frame that comes while another one waits.
+  grpc::Status SecondFrame() {
+    grpc::ClientContext first_context;
+    const std::unique_ptr<Stream> first = Open(first_context);
+    EXPECT_TRUE(Send(*first, MakeFrame(160, 120, 1)));
+    EXPECT_TRUE(Eventually([this] { return Metric("orbserve_queue_frames") == 1; }));
+    v1::ExtractRequest request;
+    *request.mutable_frame() = MakeFrame(1200, 1000, 1);
+    v1::ExtractResponse response;
+    grpc::ClientContext context;
+    SetLimit(context);
+    const grpc::Status status = stub_->Extract(&context, request, &response);
+    first_context.TryCancel();
+    return status;
+  }
+};
+
+TEST_F(UnkeptQueueTest, FramesWaitWhileThereIsMemory) {
+  Start(int64_t{4} << 30);
+  EXPECT_TRUE(SecondFrame().ok());
+}
+
+TEST_F(UnkeptQueueTest, IsFullWhileTooMuchMemoryIsUsed) {
+  const std::vector<char> ballast(200 << 20, 1);
+  Start(ReadMemoryState().resident_bytes * 100 / 68);
+  EXPECT_TRUE(Eventually([this] {
+    const grpc::Status status = SecondFrame();
+    return !status.ok() && Details(status).reason() == "QUEUE_FULL";
+  }));
 }
 
 TEST_F(QueueTest, IsBoundedByWholeMessagesAndImagesAreCounted) {

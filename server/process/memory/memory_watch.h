@@ -41,6 +41,9 @@ class MemoryWatch {
   // OUT_OF_MEMORY for a request of so many bytes under memory pressure. Small requests, which need
   // little more than what their predecessors have left, are served until 95 % are reached.
   absl::Status Check(size_t message_bytes) const;
+  // False while a message of so many bytes may take only memory that is kept for messages. That is
+  // when 60 % of a limit are used, or 75 % for a small one. The use of other programs counts, too.
+  bool HasRoomFor(size_t message_bytes) const;
   // Reads how much memory is used. To be called every kPeriod, by one thread.
   void Look();
 
@@ -50,6 +53,8 @@ class MemoryWatch {
   const MemoryWatchOptions options_;
   std::atomic<bool> is_under_pressure_{false};
   std::atomic<bool> is_under_high_pressure_{false};
+  // Of the tightest limit.
+  std::atomic<int64_t> used_percent_{0};
 };
 
 }  // namespace orbserve

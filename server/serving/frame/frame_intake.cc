@@ -66,12 +66,13 @@ void FrameInput::KeepPixels() {
 }
 
 FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans,
-                         Executor* executor, const ImageLimits& limits)
+                         Executor* executor, const ImageLimits& limits, CheckRoom check_room)
     : backend_(backend),
       batcher_(batcher),
       plans_(plans),
       executor_(executor),
       limits_(limits),
+      check_room_(std::move(check_room)),
       decoder_(std::make_shared<const FileDecoder>(
           [limits](absl::Span<const uint8_t> file, const MutableImageView& out) -> absl::Status {
             EncodedImage image;
@@ -83,9 +84,11 @@ FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* p
 FrameIntake::Admitted FrameIntake::Admit(const std::shared_ptr<FrameRecord>& frame,
                                          const absl::Status& refusal) {
   const InputPtr input = frame->input;  // the record's own may be freed from here on
+  const int64_t message_bytes = frame->message_bytes;
   if (!batcher_->Admit(frame)) return {};
   input->ticket_ = frame->ticket;
-  if (!refusal.ok()) batcher_->Fail(frame->ticket, refusal);
+  const absl::Status status = refusal.ok() && check_room_ ? check_room_(message_bytes) : refusal;
+  if (!status.ok()) batcher_->Fail(frame->ticket, status);
   return input;
 }
 

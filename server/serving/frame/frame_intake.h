@@ -13,6 +13,8 @@
 #ifndef ORBSERVE_SERVER_SERVING_FRAME_FRAME_INTAKE_H_
 #define ORBSERVE_SERVER_SERVING_FRAME_FRAME_INTAKE_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -33,9 +35,11 @@ class FrameIntake {
  public:
   // For Begin(). Expires when the input is freed: the frame is decoded, or has ended.
   using Admitted = std::weak_ptr<FrameInput>;
+  // The refusal of a message of so many bytes that has a place in the queue; OK if it may wait.
+  using CheckRoom = std::function<absl::Status(int64_t message_bytes)>;
 
   FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans, Executor* executor,
-              const ImageLimits& limits);
+              const ImageLimits& limits, CheckRoom check_room = nullptr);
 
   // Admits a frame, which then waits for Begin(). Its `done` is called exactly once, possibly
   // inside the call. `refusal`: reason why the frame cannot be served, if not OK; it then fails
@@ -71,6 +75,7 @@ class FrameIntake {
   PlanCache* const plans_;
   Executor* const executor_;
   const ImageLimits limits_;
+  const CheckRoom check_room_;                        // may be null
   const std::shared_ptr<const FileDecoder> decoder_;  // within the limits
   // The rates say what decoding took, in relation to DecodeWork().
   WorkRate raw_rate_, jpeg_rate_, progressive_rate_;

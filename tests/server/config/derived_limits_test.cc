@@ -29,7 +29,8 @@ TEST(DerivedLimitsTest, BudgetsArePartsOfTheMemoryAndStayBelowIt) {
     EXPECT_LE(BudgetSum(limits), memory / 100 * 95) << mib;
     // A message that is taken also fits into gRPC's buffers and the queue.
     EXPECT_LE(limits.message_bytes, limits.receive_buffer_bytes);
-    EXPECT_LE(limits.message_bytes, limits.queue_bytes);
+    EXPECT_LE(limits.message_bytes, limits.kept_queue_bytes);
+    EXPECT_LE(limits.kept_queue_bytes, limits.queue_bytes);
   }
 }
 

@@ -73,10 +73,26 @@ TEST_F(MemoryWatchTest, AddressSpaceAndTheMachineCountToo) {
   EXPECT_FALSE(watch_.is_under_pressure());
 }
 
+TEST_F(MemoryWatchTest, LargeMessagesHaveRoomBelowSixtyPercentAndSmallOnesBelowSeventyFive) {
+  Look(599);
+  EXPECT_TRUE(watch_.HasRoomFor(kLarge));
+  Look(600);
+  EXPECT_FALSE(watch_.HasRoomFor(kLarge));
+  EXPECT_TRUE(watch_.HasRoomFor(kSmall));
+  Look(750);
+  EXPECT_FALSE(watch_.HasRoomFor(kSmall));
+  Look(10, 1200);
+  EXPECT_FALSE(watch_.HasRoomFor(kLarge));
+  Look(10, 0, 400);
+  EXPECT_FALSE(watch_.HasRoomFor(kLarge));
+  EXPECT_TRUE(watch_.HasRoomFor(kSmall));
+}
+
 TEST_F(MemoryWatchTest, WhatCannotBeReadIsEnough) {
   state_ = {};
   watch_.Look();
   EXPECT_FALSE(watch_.is_under_pressure());
+  EXPECT_TRUE(watch_.HasRoomFor(kLarge));
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "features/errors.h"
 #include "gtest/gtest.h"
 #include "server/clients/ledger.h"
 #include "server/serving/observer.h"
@@ -60,6 +62,7 @@ class FrameIntakeTest : public ::testing::Test {
     input->pipeline = std::make_shared<const PipelineOptions>();
     frame->client = input->client;
     frame->input = std::move(input);
+    frame->message_bytes = 1000;
     frame->done = [](FrameRecord&) {};
     intake_.Submit(frame, absl::OkStatus());
     return frame;
@@ -72,7 +75,12 @@ class FrameIntakeTest : public ::testing::Test {
   IdleExecutor executor_;
   PlanCache plans_{&backend_, &executor_, {}};
   Batcher batcher_{&backend_, &clock_, &observer_, {.queue = {.ledger = &ledger_}}};
-  FrameIntake intake_{&backend_, &batcher_, &plans_, &executor_, {}};
+  absl::Status room_;
+  int64_t asked_bytes_ = 0;
+  FrameIntake intake_{&backend_, &batcher_, &plans_, &executor_, {}, [this](int64_t bytes) {
+                        asked_bytes_ = bytes;
+                        return room_;
+                      }};
 };
 
 TEST_F(FrameIntakeTest, IdleThreadsHelpToDecodeAFrameThatIsAlone) {
@@ -90,6 +98,16 @@ TEST_F(FrameIntakeTest, IdleThreadsHelpToDecodeAFrameThatIsAlone) {
   EXPECT_TRUE(executor_.tasks.empty());
   EXPECT_EQ(batcher_.open_items(), 2);
   while (!backend_.batches.empty()) backend_.FinishBatch();
+}
+
+TEST_F(FrameIntakeTest, AFrameWithoutRoomFailsAndLeavesTheQueue) {
+  room_ = MakeError(ErrorReason::kQueueFull, "no room");
+  const std::shared_ptr<FrameRecord> frame = Submit();
+  EXPECT_EQ(asked_bytes_, 1000);
+  EXPECT_EQ(frame->outcome.status, room_);
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 0);
+  EXPECT_EQ(batcher_.open_items(), 0);
+  EXPECT_TRUE(executor_.tasks.empty());
 }
 
 }  // namespace
