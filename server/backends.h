@@ -11,7 +11,7 @@
 #include "features/backend.h"
 #include "server/config/config.pb.h"
 #include "server/config/derived_limits.h"
-#include "server/failover/backend_wrapper.h"
+#include "server/failover/failover_backend.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {

@@ -6,7 +6,7 @@
 #ifndef ORBSERVE_SERVER_PROGRAM_H_
 #define ORBSERVE_SERVER_PROGRAM_H_
 
-#include "server/failover/backend_wrapper.h"
+#include "server/failover/failover_backend.h"
 
 namespace orbserve {
 

@@ -18,7 +18,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "server/config/config.h"
 #include "server/config/derived_limits.h"
-#include "server/failover/backend_wrapper.h"
+#include "server/failover/failover_backend.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {

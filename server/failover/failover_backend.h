@@ -28,11 +28,17 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "features/backend.h"
 #include "server/process/clock.h"
 #include "server/serving/executor.h"
 
 namespace orbserve {
+
+// Puts another backend in front of, or in place of, the one that the configuration chose.
+// orbserve-server itself uses none; tests put a backend with faults in front.
+using BackendWrapper =
+    std::function<absl::StatusOr<std::unique_ptr<FeatureBackend>>(std::unique_ptr<FeatureBackend>)>;
 
 struct DeviceLoss {
   std::string device;   // "cuda:0"; empty when the primary has several and did not say which

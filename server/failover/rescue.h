@@ -10,6 +10,7 @@
 #define ORBSERVE_SERVER_FAILOVER_RESCUE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,11 +20,99 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
-#include "server/failover/rescue_kinds.h"
 
 namespace orbserve {
+
+// A kind of work is one struct (MatchRescue, TrackRescue, FrameRescue) that says what a batch
+// consists of and how the fallback computes it. Rescue and the failover backend know nothing else
+// of it.
+
+// Holds `object` for the rest of the process' life, where leak checkers see that it is held.
+// Freeing an object of a lost device could wait for the device without end.
+void KeepUntilExit(std::shared_ptr<const void> object);
+
+// Wraps the primary's plan and creates the fallback's on first use. A plan that is made after the
+// loss has only the fallback's. Thread-safe.
+class RescuablePlan final : public FeaturePlan {
+ public:
+  // At least one of the plans is not null. `lost` becomes true when the primary is lost; from then
+  // on the primary's plan is not freed, and only constants are read of it.
+  RescuablePlan(std::shared_ptr<FeaturePlan> primary, std::shared_ptr<FeaturePlan> fallback,
+                std::shared_ptr<const std::atomic<bool>> lost);
+  ~RescuablePlan() override;
+
+  const PlanSpec& spec() const override { return first_.spec(); }
+  int max_batch_frames() const override { return first_.max_batch_frames(); }
+  bool is_large() const override { return first_.is_large(); }
+  size_t frame_bytes(bool has_mask) const override { return first_.frame_bytes(has_mask); }
+  // Bytes of the primary's plan until the loss, and of the fallback's plan when there is one. What
+  // a lost device holds cannot be freed and is not counted.
+  size_t size_bytes() const override ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Null when there is none.
+  const std::shared_ptr<FeaturePlan>& primary() const { return primary_; }
+  // Returns the fallback's plan. The first call has `backend` make it, and waits for that.
+  absl::StatusOr<std::shared_ptr<FeaturePlan>> Fallback(FeatureBackend& backend)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const std::shared_ptr<const std::atomic<bool>> lost_;
+  std::shared_ptr<FeaturePlan> primary_;
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<FeaturePlan> fallback_ ABSL_GUARDED_BY(mutex_);
+  const FeaturePlan& first_;  // the one that it was made with: the primary's, if there is one
+};
+
+// Matches. Their states move to the fallback.
+struct MatchRescue {
+  using Job = MatchJob;
+  using Answer = MatchBatchAnswer;
+  using Done = MatchBatchDone;
+  struct Common {};                 // nothing that the jobs of a batch share
+  static constexpr int kOrder = 0;  // among the kinds, in a rescue
+
+  static std::vector<MatchAnswer>& Items(Answer& answer) { return answer.pairs; }
+  // Makes a job fit for the fallback. Returns false where that cannot be done.
+  static bool Move(FeatureBackend& primary, FeatureBackend& fallback, const Common&, Job& job);
+  static void SubmitTo(FeatureBackend& backend, bool /*is_fallback*/, const Common&,
+                       std::vector<Job> jobs, Done done) {
+    backend.SubmitMatches(std::move(jobs), std::move(done));
+  }
+};
+
+// Searches for tracks. The fallback makes their pyramids again.
+struct TrackRescue {
+  using Job = TrackJob;
+  using Answer = TrackBatchAnswer;
+  using Done = TrackBatchDone;
+  struct Common {};
+  static constexpr int kOrder = 1;
+
+  static std::vector<TrackAnswer>& Items(Answer& answer) { return answer.jobs; }
+  static bool Move(FeatureBackend& primary, FeatureBackend& fallback, const Common&, Job& job);
+  static void SubmitTo(FeatureBackend& backend, bool /*is_fallback*/, const Common&,
+                       std::vector<Job> jobs, Done done) {
+    backend.SubmitTracks(std::move(jobs), std::move(done));
+  }
+};
+
+// Frames. They come last, because they may have to wait for a plan.
+struct FrameRescue {
+  using Job = FrameJob;
+  using Answer = FrameBatchAnswer;
+  using Done = FrameBatchDone;
+  using Common = std::shared_ptr<RescuablePlan>;  // null: not a plan of this backend, and no rescue
+  static constexpr int kOrder = 2;
+
+  static std::vector<FrameAnswer>& Items(Answer& answer) { return answer.frames; }
+  // May make a plan, and wait for that.
+  static bool Move(FeatureBackend& primary, FeatureBackend& fallback, const Common& plan, Job& job);
+  static void SubmitTo(FeatureBackend& backend, bool is_fallback, const Common& plan,
+                       std::vector<Job> jobs, Done done);
+};
 
 // Returns true for an answer that says that its device is lost.
 bool IsDeviceLoss(const absl::Status& status);
@@ -142,13 +231,12 @@ class Rescue {
       common = batch->common;
       jobs = std::move(batch->jobs);
     }
-    // Jobs that go to the fallback as one batch, and their places in their own.
-    std::vector<std::pair<std::vector<size_t>, std::vector<typename Kind::Job>>> parts;
+    // Each job goes to the fallback alone, whose plan may allow smaller batches than the primary's.
+    std::vector<std::pair<size_t, std::vector<typename Kind::Job>>> parts;  // by place in the batch
     for (const size_t place : missing) {
-      if (!Kind::Move(primary_, fallback_, common, jobs[place])) continue;
-      if (parts.empty() || Kind::kAlone) parts.emplace_back();
-      parts.back().first.push_back(place);
-      parts.back().second.push_back(std::move(jobs[place]));
+      if (Kind::Move(primary_, fallback_, common, jobs[place])) {
+        parts.emplace_back(place, std::vector{std::move(jobs[place])});
+      }
     }
     jobs.clear();
     {
@@ -158,10 +246,10 @@ class Rescue {
       if (parts.empty()) Close(*batch);
     }
     if (parts.empty()) batch->Answer();
-    for (auto& [places, part] : parts) {
+    for (auto& [place, part] : parts) {
       Kind::SubmitTo(fallback_, true, common, std::move(part),
-                     [this, batch, at = std::move(places)](typename Kind::Answer answer) {
-                       PartRescued<Kind>(batch, at, std::move(answer));
+                     [this, batch, place = place](typename Kind::Answer answer) {
+                       PartRescued<Kind>(batch, place, std::move(answer));
                      });
     }
   }
@@ -182,16 +270,13 @@ class Rescue {
   void Close(AnyBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   template <typename Kind>
-  void PartRescued(const BatchPtr<Kind>& batch, const std::vector<size_t>& places,
-                   typename Kind::Answer answer) ABSL_LOCKS_EXCLUDED(mutex_) {
+  void PartRescued(const BatchPtr<Kind>& batch, size_t place, typename Kind::Answer answer)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
     {
       absl::MutexLock lock(&mutex_);
       if (batch->owner == Owner::kNobody) return;  // given up
-      auto& from = Kind::Items(answer);
-      auto& to = Kind::Items(batch->answer);
-      for (size_t i = 0; i < std::min(places.size(), from.size()); ++i) {
-        to[places[i]] = std::move(from[i]);
-      }
+      auto& items = Kind::Items(answer);
+      if (!items.empty()) Kind::Items(batch->answer)[place] = std::move(items.front());
       AddCost(answer.cost, !std::exchange(batch->is_cost_known, true), batch->answer.cost);
       if (--batch->parts_missing > 0) return;
       Close(*batch);
