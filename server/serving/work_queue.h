@@ -76,7 +76,6 @@
 #include "server/clients/ledger.h"
 #include "server/process/clock.h"
 #include "server/serving/observer.h"
-#include "server/serving/work_item.h"
 #include "server/serving/work_kind.h"
 #include "server/serving/worker_pool.h"
 
@@ -86,6 +85,27 @@ namespace orbserve {
 struct BatchMotion {
   int in_flight = 0;  // with the backend
   int64_t ended = 0;  // since the queue was made
+};
+
+using WorkTicket = uint64_t;  // 0 = none
+
+// An item of a queue of work.
+struct WorkItem {
+  WorkTicket ticket = 0;                   // set by Admit(); 0 if it was refused
+  ClientId client;                         // whose share it takes
+  FairShares::Account* account = nullptr;  // of the client; set by Admit()
+  SteadyTime deadline = kNever;
+  Holding queue_slot;   // while it waits
+  Holding queue_bytes;  // memory that it holds while it waits
+  SteadyTime ready_at;  // from when on it may be launched: its admission, or as the kind says
+  std::chrono::nanoseconds queued{};  // from `ready_at` to the launch; set by Launch()
+  int64_t cost_ns = 0;                // charged to the account; set by Launch()
+  bool is_launched = false;           // else it waits
+  // After CloseBatch(): the item had its answer at its deadline, or is owed one after it.
+  bool is_answered = false;
+  bool is_late = false;
+  // Jobs carry this flag to the backend.
+  std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
 };
 
 struct WorkQueueOptions {
@@ -118,16 +138,14 @@ class WorkQueue {
     absl::Status status;
     {
       absl::MutexLock lock(&mutex_);
-      Item* const waiting = FindWaiting(ticket);
-      if (waiting == nullptr) {
-        const auto launched = launched_.find(ticket);
-        if (launched != launched_.end()) {
-          launched->second->cancelled->store(true, std::memory_order_relaxed);
-        }
+      const auto entry = items_.find(ticket);
+      if (entry == items_.end()) return;
+      if (entry->second->is_launched) {
+        entry->second->cancelled->store(true, std::memory_order_relaxed);
         return;
       }
-      status = GoneStatus(kind_, clock_->Now(), waiting->deadline);
-      item = Withdraw(*waiting);
+      status = GoneStatus(kind_, clock_->Now(), entry->second->deadline);
+      item = Withdraw(*entry->second);
     }
     AnswerFailed(*item, status);
   }
@@ -149,7 +167,10 @@ class WorkQueue {
     std::list<ItemPtr> left;
     {
       absl::MutexLock lock(&mutex_);
-      while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second));
+      for (const auto& [ticket, item] : items_) {
+        if (!item->is_launched) left.push_back(item);
+      }
+      for (const ItemPtr& item : left) Withdraw(*item);
     }
     for (const ItemPtr& item : left) AnswerFailed(*item, status);
   }
@@ -186,7 +207,7 @@ class WorkQueue {
   // Items that are owed an answer.
   int open_items() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    return static_cast<int>(waiting_.size() + launched_.size());
+    return static_cast<int>(items_.size());
   }
   BatchMotion motion() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
@@ -264,7 +285,7 @@ class WorkQueue {
         item->ticket = next_ticket_++;
         item->ready_at = now;
         if (item->deadline != kNever) deadlines_.insert({item->deadline, item->ticket});
-        waiting_.emplace(item->ticket, item);
+        items_.emplace(item->ticket, item);
         if (Enqueue(*item) || NextDeadline() < alarm_at_) work = TakeWork(now);
       }
     }
@@ -275,8 +296,8 @@ class WorkQueue {
 
   // Returns null for an item that does not wait (any more).
   Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto entry = waiting_.find(ticket);
-    return entry == waiting_.end() ? nullptr : entry->second.get();
+    const auto entry = items_.find(ticket);
+    return entry == items_.end() || entry->second->is_launched ? nullptr : entry->second.get();
   }
 
   // The item waits no more: it becomes part of a batch, and its client is charged with its expected
@@ -285,10 +306,10 @@ class WorkQueue {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     item.queued = now - item.ready_at;
     item.cost_ns = cost_ns;
+    item.is_launched = true;
     shares_.Charge(item.account, cost_ns);
-    ItemPtr owned = TakeOut(item);
-    launched_.emplace(item.ticket, owned);
-    return owned;
+    FreeHoldings(item);
+    return items_.find(item.ticket)->second;
   }
 
   int batches_in_flight() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return batches_in_flight_; }
@@ -388,8 +409,7 @@ class WorkQueue {
         shares_.Correct(item->account, own_ns - item->cost_ns);
       }
       if (!item->is_answered) {
-        launched_.erase(item->ticket);
-        ForgetDeadline(*item);
+        TakeOut(*item);
         item->is_late = now >= item->deadline;  // the alarm may be later than the answer
       }
       shares_.Close(item->account);
@@ -455,28 +475,30 @@ class WorkQueue {
     return full->status();
   }
 
-  // Takes the item out of those that wait.
-  ItemPtr TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // The item waits no more.
+  void FreeHoldings(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     item.queue_slot = Holding();
     item.queue_bytes = Holding();
     StopsWaiting(item);
-    const auto entry = waiting_.find(item.ticket);
+  }
+
+  // The item is no longer owed an answer, though it may get it only after the lock.
+  ItemPtr TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (item.deadline != kNever) deadlines_.erase({item.deadline, item.ticket});
+    const auto entry = items_.find(item.ticket);
     ItemPtr owned = std::move(entry->second);
-    waiting_.erase(entry);
+    items_.erase(entry);
     return owned;
   }
 
-  // Takes the item out, which is no longer owed an answer, though it gets it only after the lock.
+  // Takes an item out that waits.
   ItemPtr Withdraw(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Dequeue(item);
-    ForgetDeadline(item);
     shares_.Close(item.account);
+    FreeHoldings(item);
     return TakeOut(item);
   }
 
-  void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (item.deadline != kNever) deadlines_.erase({item.deadline, item.ticket});
-  }
   SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return deadlines_.empty() ? kNever : deadlines_.begin()->first;
   }
@@ -484,17 +506,12 @@ class WorkQueue {
   std::list<ItemPtr> TakeExpired(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::list<ItemPtr> expired;
     while (NextDeadline() <= now) {
-      const Ticket ticket = deadlines_.begin()->second;
-      if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
-        expired.push_back(Withdraw(*waiting));
-        continue;
+      Item& item = *items_.find(deadlines_.begin()->second)->second;
+      if (item.is_launched) {
+        item.cancelled->store(true, std::memory_order_relaxed);
+        item.is_answered = true;
       }
-      const auto launched = launched_.find(ticket);
-      launched->second->cancelled->store(true, std::memory_order_relaxed);
-      launched->second->is_answered = true;
-      expired.push_back(std::move(launched->second));
-      launched_.erase(launched);
-      deadlines_.erase(deadlines_.begin());
+      expired.push_back(item.is_launched ? TakeOut(item) : Withdraw(item));
     }
     return expired;
   }
@@ -541,12 +558,10 @@ class WorkQueue {
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
   int batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t batches_ended_ ABSL_GUARDED_BY(mutex_) = 0;
-  int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
-  absl::btree_map<Ticket, ItemPtr> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Items that are launched and owed an answer.
-  absl::btree_map<Ticket, ItemPtr> launched_ ABSL_GUARDED_BY(mutex_);
+  int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;                  // each will call Leave()
+  absl::btree_map<Ticket, ItemPtr> items_ ABSL_GUARDED_BY(mutex_);  // that are owed an answer
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
-  // Deadlines of the items that wait or are launched, and are not answered.
+  // Their deadlines.
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
   // Moment for which the alarm is set: the next one at which there may be work, or an earlier one.
   SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;

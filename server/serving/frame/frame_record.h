@@ -38,9 +38,8 @@
 #include "features/options.h"
 #include "server/clients/client_id.h"
 #include "server/clients/fair_queue.h"
-#include "server/serving/executor.h"
 #include "server/serving/stream/stream_pictures.h"
-#include "server/serving/work_item.h"
+#include "server/serving/work_queue.h"
 #include "server/telemetry/frame_times.h"
 
 namespace orbserve {
