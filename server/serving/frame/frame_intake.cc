@@ -93,7 +93,9 @@ FrameIntake::Admitted FrameIntake::Admit(const std::shared_ptr<FrameRecord>& fra
 }
 
 template <typename Work>
-void FrameIntake::Guard(InputPtr input, const Work& work) {
+void FrameIntake::Guard(const Admitted& frame, const Work& work) {
+  InputPtr input = frame.lock();
+  if (input == nullptr) return;
   const WorkTicket ticket = input->ticket_;
   try {
     work(std::move(input));
@@ -103,9 +105,7 @@ void FrameIntake::Guard(InputPtr input, const Work& work) {
 }
 
 void FrameIntake::Begin(const Admitted& frame) {
-  if (InputPtr input = frame.lock()) {
-    Guard(std::move(input), [this](InputPtr alive) { Prepare(std::move(alive)); });
-  }
+  Guard(frame, [this](InputPtr input) { Prepare(std::move(input)); });
 }
 
 void FrameIntake::Prepare(InputPtr input) {
@@ -129,9 +129,7 @@ void FrameIntake::Prepare(InputPtr input) {
   }
   input->KeepPixels();
   plans_->Get(spec, input->client, [this, weak = Admitted(input)](PlanCache::PlanOr plan) {
-    if (InputPtr alive = weak.lock()) {
-      Guard(std::move(alive), [&](InputPtr frame) { OnPlan(std::move(frame), std::move(plan)); });
-    }
+    Guard(weak, [&](InputPtr frame) { OnPlan(std::move(frame), std::move(plan)); });
   });
 }
 
@@ -159,9 +157,7 @@ void FrameIntake::OnPlan(InputPtr input, PlanCache::PlanOr plan) {
                         .memory = input->memory_};
   batcher_->Enter(input->ticket_, FramePhase::kDecodeQueue);
   executor_->Run(input->client, needs, [this, weak = Admitted(input)] {
-    if (InputPtr alive = weak.lock()) {
-      Guard(std::move(alive), [this](InputPtr frame) { Decode(std::move(frame)); });
-    }
+    Guard(weak, [this](InputPtr frame) { Decode(std::move(frame)); });
   });
 }
 

@@ -21,9 +21,9 @@
 #include "decode/image_decoder.h"
 #include "features/backend.h"
 #include "server/serving/batcher.h"
-#include "server/serving/executor.h"
 #include "server/serving/frame/frame_record.h"
 #include "server/serving/plan_cache.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
@@ -56,9 +56,10 @@ class FrameIntake {
  private:
   using InputPtr = std::shared_ptr<FrameInput>;
 
-  // Calls `work` with the input. Fails the frame with OUT_OF_MEMORY if it throws std::bad_alloc.
+  // Calls `work` with the input of a frame that has not ended. Fails the frame with OUT_OF_MEMORY
+  // if it throws std::bad_alloc.
   template <typename Work>
-  void Guard(InputPtr input, const Work& work);
+  void Guard(const Admitted& frame, const Work& work);
   void Prepare(InputPtr input);
   void OnPlan(InputPtr input, PlanCache::PlanOr plan);
   // `*is_shared`: other workers may have decoded parts of the image.
