@@ -31,7 +31,7 @@
 #include "absl/status/statusor.h"
 #include "features/backend.h"
 #include "server/process/clock.h"
-#include "server/serving/executor.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 

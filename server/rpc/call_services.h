@@ -10,8 +10,8 @@
 #include "server/clients/identity.h"
 #include "server/process/memory/memory_watch.h"
 #include "server/rpc/send_timeouts.h"
-#include "server/serving/executor.h"
 #include "server/serving/stream/stream.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 

@@ -30,7 +30,7 @@
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "server/clients/client_id.h"
-#include "server/serving/executor.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
