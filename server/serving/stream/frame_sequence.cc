@@ -333,8 +333,6 @@ void FrameSequence::OnMatched(StreamFrame& frame, MatchOutcome outcome) {
       TargetMatches& target = frame.result.matches[frame.targets[i]];
       if (!outcome.status.ok()) {
         target.status = outcome.status;
-      } else if (i >= outcome.pairs.size()) {
-        target.status = MakeError(ErrorReason::kInternal, "the backend answered too few pairs");
       } else {
         target.status = std::move(outcome.pairs[i].status);
         target.matches = std::move(outcome.pairs[i].matches);
