@@ -54,29 +54,23 @@ Ledger::Account::~Account() {
 
 Ledger::AccountPtr Ledger::Open(const ClientId& client) {
   const Key key(client.owner, client.name);
-  AccountPtr account;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto entry = accounts_.find(key);
-    if (entry != accounts_.end()) account = entry->second->weak_from_this().lock();
-  }
-  if (account != nullptr) return account;
-  const auto made = std::make_shared<Account>(*this, key);  // freed without the lock
+  AccountPtr account;  // freed without the lock
   absl::MutexLock lock(&mutex_);
+  // An account that is about to be freed is replaced.
+  const auto entry = accounts_.find(key);
+  if (entry != accounts_.end()) account = entry->second->weak_from_this().lock();
+  if (account != nullptr) return account;
+  account = std::make_shared<Account>(*this, key);
   const auto near = accounts_.lower_bound(Key(client.owner, ""));
   if (near != accounts_.end() && near->first.first == client.owner) {
-    made->owner_ = near->second->owner_;
+    account->owner_ = near->second->owner_;
   } else {
-    made->owner_ = std::make_shared<Owner>();
+    account->owner_ = std::make_shared<Owner>();
     const auto weight = weights_.find(client.owner);
-    if (weight != weights_.end()) made->owner_->weight = weight->second;
+    if (weight != weights_.end()) account->owner_->weight = weight->second;
   }
-  Account*& entry = accounts_[key];
-  // Another thread may have been faster. An account that is about to be freed is replaced.
-  if (entry != nullptr) account = entry->weak_from_this().lock();
-  if (account != nullptr) return account;
-  entry = made.get();
-  return made;
+  accounts_[key] = account.get();
+  return account;
 }
 
 Ledger::Sums Ledger::Add(Account& account, Resource resource, int64_t change) {

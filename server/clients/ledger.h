@@ -176,11 +176,10 @@ class Holding {
       : account_(std::move(other.account_)),
         resource_(other.resource_),
         amount_(std::exchange(other.amount_, 0)) {}
-  Holding& operator=(Holding&& other) noexcept {
-    Holding old(std::move(*this));
-    account_ = std::move(other.account_);
-    resource_ = other.resource_;
-    amount_ = std::exchange(other.amount_, 0);
+  Holding& operator=(Holding other) noexcept {
+    std::swap(account_, other.account_);
+    std::swap(resource_, other.resource_);
+    std::swap(amount_, other.amount_);
     return *this;
   }
   ~Holding() { Set(0); }
