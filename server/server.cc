@@ -160,9 +160,9 @@ class Server::Impl {
     for (const Resource bytes : {Resource::kUnaryResponseBytes, Resource::kStreamResponseBytes}) {
       ledger_.Bound(bytes, {.all = derived.response_bytes});
     }
-    metrics_.AddSource([this] { return power_->Collect(); });
-    metrics_.AddSource([this] { return device_monitor_->Collect(); });
-    metrics_.AddSource([this] { return ResourceFamilies(Resources()); });
+    metrics_.AddSource([this](MetricPage& page) { power_->Collect(page); });
+    metrics_.AddSource([this](MetricPage& page) { device_monitor_->Collect(page); });
+    metrics_.AddSource([this](MetricPage& page) { AddResources(Resources(), page); });
   }
 
   ~Impl() {
@@ -529,22 +529,21 @@ class Server::Impl {
   }
 
   ResourceSources Resources() const {
-    ResourceSources sources = {.config = config_,
-                               .derived = derived_,
-                               .backend = *backend_,
-                               .metrics = metrics_,
-                               .ledger = ledger_,
-                               .decode_pool = *executor_,
-                               .plans = plans_,
-                               .references = references_,
-                               .memory = memory_,
-                               .denials = denials_,
-                               .reloader = reloader_.get()};
-    if (listener_ != nullptr) sources.listener = listener_->use();
-    sources.not_ready = {health_.draining(), health_.device_lost(), health_.device_stalled(),
-                         self_check_ != nullptr && self_check_->last_failed()};
-    if (tls_ != nullptr) sources.certificate_expiry_unix_s = tls_->expiry_unix_s();
-    return sources;
+    return {.config = config_,
+            .derived = derived_,
+            .backend = *backend_,
+            .metrics = metrics_,
+            .ledger = ledger_,
+            .decode_pool = *executor_,
+            .plans = plans_,
+            .references = references_,
+            .memory = memory_,
+            .denials = denials_,
+            .health = health_,
+            .reloader = reloader_.get(),
+            .listener = listener_.get(),
+            .self_check = self_check_.get(),
+            .tls = tls_.get()};
   }
 };
 

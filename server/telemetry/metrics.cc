@@ -16,15 +16,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/telemetry/busy_time.h"
-#include "server/telemetry/family_builder.h"
+#include "server/telemetry/metric_page.h"
 #include "server/telemetry/process_metrics.h"
 #include "server/telemetry/series.h"
 
 namespace orbserve {
 namespace {
 
-using prometheus::MetricFamily;
-using prometheus::MetricType;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr absl::string_view kOther = "other";
@@ -63,7 +61,7 @@ MetricLabels LabelsOf(const MetricDevice& device) {
 
 // Only series that have an observation: most pairs of a device and a stage do not exist.
 void AddStage(const DurationHistogram& histogram, std::string stage, const MetricDevice& device,
-              FamilyBuilder& family) {
+              MetricPage::Family& family) {
   prometheus::ClientMetric::Histogram read = histogram.Read();
   if (read.sample_count == 0) return;
   family.AddHistogram(
@@ -71,7 +69,8 @@ void AddStage(const DurationHistogram& histogram, std::string stage, const Metri
       {{"stage", std::move(stage)}, {"backend", device.backend}, {"device", device.device}});
 }
 
-void AddPhases(const PhaseHistograms& phases, const MetricDevice& device, FamilyBuilder& family) {
+void AddPhases(const PhaseHistograms& phases, const MetricDevice& device,
+               MetricPage::Family& family) {
   for (size_t i = 0; i < phases.size(); ++i) {
     AddStage(phases[i], std::string(kFramePhaseNames[i]), device, family);
   }
@@ -122,21 +121,17 @@ class Metrics::Impl {
   }
 
   std::string Render() const {
-    std::vector<MetricFamily> families;
-    CollectCalls(families);
-    CollectStages(families);
-    CollectDevices(families);
-    CollectFrames(families);
-    CollectAnswers(families);
-    FamilyBuilder build("orbserve_build_info", "1; the label names the running version.",
-                        MetricType::Gauge);
+    MetricPage page;
+    CollectCalls(page);
+    CollectStages(page);
+    CollectDevices(page);
+    CollectFrames(page);
+    CollectAnswers(page);
+    auto& build = page.Gauge("orbserve_build_info", "1; the label names the running version.");
     build.Add(1, {{"version", version}});
-    build.MoveTo(families);
-    CollectProcess(families);
-    for (const auto& source : sources) {
-      for (MetricFamily& family : source()) families.push_back(std::move(family));
-    }
-    return prometheus::TextSerializer().Serialize(families);
+    CollectProcess(page);
+    for (const auto& source : sources) source(page);
+    return prometheus::TextSerializer().Serialize(page.Take());
   }
 
   const std::string version;
@@ -151,7 +146,7 @@ class Metrics::Impl {
   AtomicCell keypoints;
   AtomicCell streams;
   AtomicCell track_bytes;
-  std::vector<std::function<std::vector<MetricFamily>()>> sources;
+  std::vector<std::function<void(MetricPage&)>> sources;
 
  private:
   template <typename Matches>
@@ -161,11 +156,10 @@ class Metrics::Impl {
     return found == devices.end() ? devices.back() : *found;
   }
 
-  void CollectStages(std::vector<MetricFamily>& families) const {
-    FamilyBuilder family(
+  void CollectStages(MetricPage& page) const {
+    auto& family = page.Histogram(
         "orbserve_stage_duration_seconds",
-        "Time of one frame in one stage; a stage of a batch counts once for each of its frames.",
-        MetricType::Histogram);
+        "Time of one frame in one stage; a stage of a batch counts once for each of its frames.");
     AddPhases(host_phases, {"host", "host"}, family);
     for (const DeviceSeries& series : devices) {
       AddPhases(series.phases, series.device, family);
@@ -177,17 +171,16 @@ class Metrics::Impl {
                  family);
       }
     }
-    family.MoveTo(families);
   }
 
-  void CollectDevices(std::vector<MetricFamily>& families) const {
-    FamilyBuilder batches("orbserve_batch_size_frames",
-                          "Frames that went through a device together.", MetricType::Histogram);
-    FamilyBuilder busy("orbserve_device_busy_seconds_total",
-                       "Time in which a device worked for at least one batch; overlaps count once.",
-                       MetricType::Counter);
-    FamilyBuilder lost("orbserve_device_lost_total", "Times that a device stopped answering.",
-                       MetricType::Counter);
+  void CollectDevices(MetricPage& page) const {
+    auto& batches =
+        page.Histogram("orbserve_batch_size_frames", "Frames that went through a device together.");
+    auto& busy =
+        page.Counter("orbserve_device_busy_seconds_total",
+                     "Time in which a device worked for at least one batch; overlaps count once.");
+    auto& lost =
+        page.Counter("orbserve_device_lost_total", "Times that a device stopped answering.");
     std::set<std::string> told;
     for (const DeviceSeries& series : devices) {
       const bool is_known = &series != &devices.back();
@@ -207,17 +200,16 @@ class Metrics::Impl {
         lost.Add(losses, {{"device", series.device.device}});
       }
     }
-    for (FamilyBuilder* family : {&batches, &busy, &lost}) family->MoveTo(families);
   }
 
-  void CollectCalls(std::vector<MetricFamily>& families) const {
-    FamilyBuilder calls("orbserve_request_duration_seconds",
-                        "Time from the arrival of a call to its end, by method and gRPC status.",
-                        MetricType::Histogram);
-    FamilyBuilder frames("orbserve_frame_duration_seconds",
-                         "Time from the arrival of a frame's whole message to the moment when its "
-                         "answer is handed to gRPC, also of frames that failed.",
-                         MetricType::Histogram);
+  void CollectCalls(MetricPage& page) const {
+    auto& calls =
+        page.Histogram("orbserve_request_duration_seconds",
+                       "Time from the arrival of a call to its end, by method and gRPC status.");
+    auto& frames =
+        page.Histogram("orbserve_frame_duration_seconds",
+                       "Time from the arrival of a frame's whole message to the moment when its "
+                       "answer is handed to gRPC, also of frames that failed.");
     for (size_t method = 0; method < kMethods.size(); ++method) {
       for (size_t code = 0; code < kCodeCount; ++code) {
         prometheus::ClientMetric::Histogram read = requests[method * kCodeCount + code].Read();
@@ -232,35 +224,30 @@ class Metrics::Impl {
       if (read.sample_count == 0 && method >= kFrameMethodCount) continue;
       frames.AddHistogram(std::move(read), {{"method", std::string(kMethods[method])}});
     }
-    calls.MoveTo(families);
-    frames.MoveTo(families);
   }
 
-  void CollectFrames(std::vector<MetricFamily>& families) const {
+  void CollectFrames(MetricPage& page) const {
     // Outcomes are read before arrivals: a scrape never shows more of the former.
-    FamilyBuilder family("orbserve_frames_total",
-                         "Frames that ended, by outcome: ok, or the reason of the error.",
-                         MetricType::Counter);
+    auto& family = page.Counter("orbserve_frames_total",
+                                "Frames that ended, by outcome: ok, or the reason of the error.");
     family.Add(outcomes[0].Read(), {{"outcome", "ok"}});
     for (size_t i = 0; i < kErrorReasons.size(); ++i) {
       family.Add(outcomes[1 + i].Read(), {{"outcome", std::string(kErrorReasons[i].name)}});
     }
-    family.MoveTo(families);
-    AddCounter(families, "orbserve_frames_received_total", "Frames that arrived.", received.Read());
-    AddCounter(families, "orbserve_received_bytes_total",
-               "Bytes of the images that arrived, as sent.", received_bytes.Read());
-    AddCounter(families, "orbserve_keypoints_total", "Keypoints of the frames that ended ok.",
-               keypoints.Read());
+    page.Counter("orbserve_frames_received_total", "Frames that arrived.", received.Read());
+    page.Counter("orbserve_received_bytes_total", "Bytes of the images that arrived, as sent.",
+                 received_bytes.Read());
+    page.Counter("orbserve_keypoints_total", "Keypoints of the frames that ended ok.",
+                 keypoints.Read());
   }
 
-  void CollectAnswers(std::vector<MetricFamily>& families) const {
-    AddGauge(families, "orbserve_streams", "Open streams.", streams.Read());
-    FamilyBuilder family("orbserve_calls_aborted_total", "Calls that the server ended, by cause.",
-                         MetricType::Counter);
+  void CollectAnswers(MetricPage& page) const {
+    page.Gauge("orbserve_streams", "Open streams.", streams.Read());
+    auto& family =
+        page.Counter("orbserve_calls_aborted_total", "Calls that the server ended, by cause.");
     for (size_t i = 0; i < kAbortCauses.size(); ++i) {
       family.Add(aborts[i].Read(), {{"cause", std::string(kAbortCauses[i])}});
     }
-    family.MoveTo(families);
   }
 };
 
@@ -349,7 +336,7 @@ int64_t Metrics::track_bytes() const { return impl_->track_bytes.Read(); }
 
 void Metrics::DeviceLost(absl::string_view device) { impl_->Of(device).losses.Add(1); }
 
-void Metrics::AddSource(std::function<std::vector<MetricFamily>()> source) {
+void Metrics::AddSource(std::function<void(MetricPage&)> source) {
   impl_->sources.push_back(std::move(source));
 }
 

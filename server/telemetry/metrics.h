@@ -8,8 +8,6 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_METRICS_H_
 #define ORBSERVE_SERVER_TELEMETRY_METRICS_H_
 
-#include <prometheus/metric_family.h>
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,6 +20,7 @@
 #include "features/errors.h"
 #include "features/pipeline/stage.h"
 #include "server/telemetry/frame_times.h"
+#include "server/telemetry/metric_page.h"
 
 namespace orbserve {
 
@@ -103,7 +102,7 @@ class Metrics {
 
   // Adds the families of another part of the program, as they are at the moment of a scrape, to the
   // page. Not while a scrape may run.
-  void AddSource(std::function<std::vector<prometheus::MetricFamily>()> source);
+  void AddSource(std::function<void(MetricPage&)> source);
 
   // The page, in Prometheus' text format 0.0.4.
   std::string Render() const;

@@ -17,7 +17,7 @@
 #include <system_error>
 #include <vector>
 
-#include "server/telemetry/family_builder.h"
+#include "server/telemetry/metric_page.h"
 
 namespace orbserve {
 namespace {
@@ -61,30 +61,29 @@ std::optional<double> CountOpenFiles() {
 
 }  // namespace
 
-void CollectProcess(std::vector<prometheus::MetricFamily>& families) {
+void CollectProcess(MetricPage& page) {
   rusage use = {};
   if (getrusage(RUSAGE_SELF, &use) == 0) {
-    AddCounter(families, "process_cpu_seconds_total",
-               "User and system CPU time of the process, in seconds.",
-               Seconds(use.ru_utime) + Seconds(use.ru_stime));
+    page.Counter("process_cpu_seconds_total",
+                 "User and system CPU time of the process, in seconds.",
+                 Seconds(use.ru_utime) + Seconds(use.ru_stime));
   }
   std::ifstream pages("/proc/self/statm");
   if (int64_t all = 0, resident = 0; pages >> all >> resident) {
     const int64_t page_bytes = sysconf(_SC_PAGESIZE);
-    AddGauge(families, "process_resident_memory_bytes", "Resident memory of the process.",
-             resident * page_bytes);
-    AddGauge(families, "process_virtual_memory_bytes", "Virtual memory of the process.",
-             all * page_bytes);
+    page.Gauge("process_resident_memory_bytes", "Resident memory of the process.",
+               resident * page_bytes);
+    page.Gauge("process_virtual_memory_bytes", "Virtual memory of the process.", all * page_bytes);
   }
-  AddGauge(families, "process_start_time_seconds",
-           "Start of the process, in seconds since 1970 (UTC).", StartSeconds());
+  page.Gauge("process_start_time_seconds", "Start of the process, in seconds since 1970 (UTC).",
+             StartSeconds());
   if (const std::optional<double> files = CountOpenFiles(); files.has_value()) {
-    AddGauge(families, "process_open_fds", "Open file descriptors of the process.", *files);
+    page.Gauge("process_open_fds", "Open file descriptors of the process.", *files);
   }
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    AddGauge(families, "process_max_fds", "Greatest allowed number of open file descriptors.",
-             limit.rlim_cur);
+    page.Gauge("process_max_fds", "Greatest allowed number of open file descriptors.",
+               limit.rlim_cur);
   }
 }
 

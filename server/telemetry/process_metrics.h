@@ -4,15 +4,13 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_PROCESS_METRICS_H_
 #define ORBSERVE_SERVER_TELEMETRY_PROCESS_METRICS_H_
 
-#include <prometheus/metric_family.h>
-
-#include <vector>
+#include "server/telemetry/metric_page.h"
 
 namespace orbserve {
 
-// Appends the families process_* that Prometheus' client libraries agree on. A family that cannot
+// Adds the families process_* that Prometheus' client libraries agree on. A family that cannot
 // be read is absent. Thread-safe.
-void CollectProcess(std::vector<prometheus::MetricFamily>& families);
+void CollectProcess(MetricPage& page);
 
 }  // namespace orbserve
 

@@ -5,13 +5,10 @@
 
 #include <utility>
 
-#include "server/telemetry/family_builder.h"
+#include "server/telemetry/metric_page.h"
 
 namespace orbserve {
 namespace {
-
-using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 // A condition older than this is not shown: the probe hangs.
 constexpr std::chrono::seconds kStaleState{5};
@@ -54,22 +51,19 @@ std::optional<DeviceCondition> DeviceMonitor::Condition(const Device& device) co
   return device.condition;
 }
 
-std::vector<MetricFamily> DeviceMonitor::Collect() const {
-  FamilyBuilder info("orbserve_device_info",
-                     "1; the labels name a device, its board, power mode and kind of clocks.",
-                     MetricType::Gauge);
-  FamilyBuilder clocks("orbserve_device_clock_hertz", "Clock of a device.", MetricType::Gauge);
-  FamilyBuilder limits("orbserve_device_clock_limit_hertz",
-                       "Highest clock that a device may have now.", MetricType::Gauge);
-  FamilyBuilder temperatures("orbserve_device_temperature_celsius", "Temperature of a sensor.",
-                             MetricType::Gauge);
-  FamilyBuilder throttled("orbserve_device_throttled",
-                          "1 while clocks of a device are held down for this reason, else 0.",
-                          MetricType::Gauge);
-  FamilyBuilder events("orbserve_device_throttle_events_total",
-                       "Times that clocks were held down for this reason since the machine "
-                       "started.",
-                       MetricType::Counter);
+void DeviceMonitor::Collect(MetricPage& page) const {
+  auto& info = page.Gauge("orbserve_device_info",
+                          "1; the labels name a device, its board, power mode and kind of clocks.");
+  auto& clocks = page.Gauge("orbserve_device_clock_hertz", "Clock of a device.");
+  auto& limits =
+      page.Gauge("orbserve_device_clock_limit_hertz", "Highest clock that a device may have now.");
+  auto& temperatures =
+      page.Gauge("orbserve_device_temperature_celsius", "Temperature of a sensor.");
+  auto& throttled = page.Gauge("orbserve_device_throttled",
+                               "1 while clocks of a device are held down for this reason, else 0.");
+  auto& events = page.Counter("orbserve_device_throttle_events_total",
+                              "Times that clocks were held down for this reason since the machine "
+                              "started.");
   for (const Device& device : devices_) {
     const DeviceCondition now = Condition(device).value_or(DeviceCondition());
     const auto labels = [&device](const char* key, const std::string& value) {
@@ -97,11 +91,6 @@ std::vector<MetricFamily> DeviceMonitor::Collect() const {
       events.Add(one.count, labels("reason", one.reason));
     }
   }
-  std::vector<MetricFamily> families;
-  for (FamilyBuilder* family : {&info, &clocks, &limits, &temperatures, &throttled, &events}) {
-    family->MoveTo(families);
-  }
-  return families;
 }
 
 }  // namespace orbserve

@@ -4,8 +4,6 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_MONITOR_H_
 #define ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_MONITOR_H_
 
-#include <prometheus/metric_family.h>
-
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -18,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "server/telemetry/device/device_probe.h"
+#include "server/telemetry/metric_page.h"
 
 namespace orbserve {
 
@@ -46,7 +45,7 @@ class DeviceMonitor {
 
   // The last condition of a device; nothing where it was not read in the last seconds.
   std::optional<DeviceCondition> ConditionOf(absl::string_view device) const;
-  std::vector<prometheus::MetricFamily> Collect() const;
+  void Collect(MetricPage& page) const;
 
  private:
   struct Device {

@@ -7,12 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "server/telemetry/family_builder.h"
+#include "server/telemetry/metric_page.h"
 
 namespace orbserve {
 namespace {
-
-using prometheus::MetricType;
 
 // A figure older than this is not shown: the reader hangs.
 constexpr std::chrono::seconds kStaleReading{3};
@@ -104,21 +102,20 @@ std::vector<RailFigures> PowerMonitor::Figures() const {
   return all;
 }
 
-std::vector<prometheus::MetricFamily> PowerMonitor::Collect() const {
-  FamilyBuilder watts("orbserve_power_watts", "Power of a rail, as its sensor last told it.",
-                      MetricType::Gauge);
-  FamilyBuilder joules("orbserve_energy_joules_total",
-                       "Energy of a rail since the server started, measured.", MetricType::Counter);
-  FamilyBuilder frames("orbserve_frame_energy_joules",
-                       "Measured energy of the frame's device while it worked for the frame's "
-                       "batch, shared among batches at the same time and frames of a batch.",
-                       MetricType::Histogram);
-  FamilyBuilder errors("orbserve_power_read_errors_total",
-                       "Readings of a rail that failed; while they do its figures are absent.",
-                       MetricType::Counter);
-  FamilyBuilder source("orbserve_power_source_info",
-                       "1; the labels name what power is measured by. Source none: by nothing.",
-                       MetricType::Gauge);
+void PowerMonitor::Collect(MetricPage& page) const {
+  auto& watts = page.Gauge("orbserve_power_watts", "Power of a rail, as its sensor last told it.");
+  auto& joules = page.Counter("orbserve_energy_joules_total",
+                              "Energy of a rail since the server started, measured.");
+  auto& frames =
+      page.Histogram("orbserve_frame_energy_joules",
+                     "Measured energy of the frame's device while it worked for the frame's "
+                     "batch, shared among batches at the same time and frames of a batch.");
+  auto& errors =
+      page.Counter("orbserve_power_read_errors_total",
+                   "Readings of a rail that failed; while they do its figures are absent.");
+  auto& source =
+      page.Gauge("orbserve_power_source_info",
+                 "1; the labels name what power is measured by. Source none: by nothing.");
   const std::vector<RailFigures> all = Figures();
   for (size_t i = 0; i < all.size(); ++i) {
     const PowerRail& info = all[i].rail;
@@ -135,11 +132,6 @@ std::vector<prometheus::MetricFamily> PowerMonitor::Collect() const {
     source.Add(1, std::move(labels));
   }
   if (all.empty()) source.Add(1, {{"source", "none"}});
-  std::vector<prometheus::MetricFamily> families;
-  for (FamilyBuilder* family : {&watts, &joules, &frames, &errors, &source}) {
-    family->MoveTo(families);
-  }
-  return families;
 }
 
 }  // namespace orbserve

@@ -4,8 +4,6 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 #define ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 
-#include <prometheus/metric_family.h>
-
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -17,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "server/telemetry/metric_page.h"
 #include "server/telemetry/power/energy.h"
 #include "server/telemetry/power/power_reader.h"
 #include "server/telemetry/series.h"
@@ -72,7 +71,7 @@ class PowerMonitor {
                                  SteadyTime end) ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<RailFigures> Figures() const ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<prometheus::MetricFamily> Collect() const;
+  void Collect(MetricPage& page) const;
 
  private:
   // State that several threads use, under the lock.

@@ -170,7 +170,7 @@ std::string PageOf(const char* library) {
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}}});
   const DeviceMonitor monitor("cuda", "Some Product", devices,
                               FindDeviceProbes(devices, tree.root(), library));
-  metrics.AddSource([&monitor] { return monitor.Collect(); });
+  metrics.AddSource([&monitor](MetricPage& page) { monitor.Collect(page); });
   return metrics.Render();
 }
 
@@ -246,7 +246,7 @@ TEST(DeviceMonitorTest, AnOldConditionIsNotShown) {
 TEST(DeviceMonitorTest, ADeviceWithoutProbeHasItsInfoAlone) {
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}}});
   const DeviceMonitor monitor("cuda", "", {{"cuda:0", "card", "", ""}}, {});
-  metrics.AddSource([&monitor] { return monitor.Collect(); });
+  metrics.AddSource([&monitor](MetricPage& page) { monitor.Collect(page); });
   const std::string page = metrics.Render();
   EXPECT_THAT(page, HasSubstr("orbserve_device_info{"));
   EXPECT_THAT(page, Not(HasSubstr("orbserve_device_throttled")));

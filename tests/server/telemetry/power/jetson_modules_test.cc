@@ -51,7 +51,7 @@ class JetsonModulesTest : public ::testing::TestWithParam<JetsonModule> {
     PowerReaders found = FindJetsonPowerReaders("cuda:0", tree_.root());
     EXPECT_THAT(found.failures, IsEmpty());
     monitor_ = std::make_shared<PowerMonitor>(std::move(found.readers), [this] { return now_; });
-    metrics_.AddSource([monitor = monitor_] { return monitor->Collect(); });
+    metrics_.AddSource([monitor = monitor_](MetricPage& page) { monitor->Collect(page); });
   }
 
   void PollAfter(milliseconds time) {

@@ -69,7 +69,7 @@ class PowerMonitorTest : public ::testing::Test {
     monitor_ = std::make_shared<PowerMonitor>(
         std::vector{FakeReader(sensors_[0], "cuda:0"), FakeReader(sensors_[1], "cuda:1")},
         [this] { return now_; });
-    metrics_.AddSource([monitor = monitor_] { return monitor->Collect(); });
+    metrics_.AddSource([monitor = monitor_](MetricPage& page) { monitor->Collect(page); });
   }
 
   // A tenth of a second at a time: the counters go on with these powers and are looked at.
@@ -206,7 +206,7 @@ TEST(PowerMonitorWithoutRailsTest, SaysSoAndClaimsNothing) {
   const SteadyTime now = std::chrono::steady_clock::now();
   EXPECT_FALSE(monitor->AddBatch("cpu", 1, now - milliseconds(5), now).has_value());
   Metrics metrics({.version = "1", .devices = {{"cpu", "cpu"}}});
-  metrics.AddSource([monitor = monitor] { return monitor->Collect(); });
+  metrics.AddSource([monitor = monitor](MetricPage& page) { monitor->Collect(page); });
   const std::string page = metrics.Render();
   EXPECT_THAT(page, HasSubstr("orbserve_power_source_info{source=\"none\"} 1\n"));
   EXPECT_THAT(page, Not(HasSubstr("orbserve_power_watts")));
@@ -226,7 +226,8 @@ TEST(PowerMonitorThreadTest, IsPolledWhileBatchesCome) {
     while (sensor->reads < 20) {
       const SteadyTime now = std::chrono::steady_clock::now();
       monitor->AddBatch("cuda:0", 1, now - milliseconds(1), now);
-      monitor->Collect();
+      MetricPage page;
+      monitor->Collect(page);
     }
   }
   const int reads = sensor->reads;
