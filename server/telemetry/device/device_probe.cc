@@ -33,9 +33,9 @@ std::vector<DeviceProbe> FindDeviceProbes(const std::vector<DeviceDescription>& 
   std::shared_ptr<const NvmlLibrary> nvml;  // null until it is needed, and where it is missing
   for (const DeviceDescription& device : devices) {
     if (probes.empty() && IsJetson(root)) {
-      probes.push_back(MakeJetsonProbe(root));
+      probes.push_back([root] { return ReadJetson(root); });
     } else if (device.pci_bus_id.empty()) {
-      probes.push_back(MakeProcessorProbe(root));
+      probes.push_back([root] { return ReadProcessor(root); });
     } else {
       if (nvml == nullptr) nvml = NvmlLibrary::Load(library).value_or(nullptr);
       probes.push_back(nvml == nullptr ? nullptr : MakeNvmlProbe(nvml, device.pci_bus_id));

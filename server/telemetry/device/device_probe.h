@@ -69,9 +69,9 @@ std::vector<DeviceProbe> FindDeviceProbes(const std::vector<DeviceDescription>& 
 bool IsJetson(const std::string& root);
 // A Jetson module, with its GPU: devfreq, cpufreq, thermal zones, throttle alerts, events of
 // over-current, and the mode of nvpmodel.
-DeviceProbe MakeJetsonProbe(const std::string& root);
+DeviceCondition ReadJetson(const std::string& root);
 // A machine's processors: cpufreq and their temperature.
-DeviceProbe MakeProcessorProbe(const std::string& root);
+DeviceCondition ReadProcessor(const std::string& root);
 // The board at this PCI address; null where there is no such board.
 DeviceProbe MakeNvmlProbe(std::shared_ptr<const NvmlLibrary> library,
                           const std::string& pci_bus_id);
