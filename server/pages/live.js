@@ -80,6 +80,12 @@ function before(seconds) {
   return samples[0];
 }
 
+// The time of a batch counts when it ends, so a long one may tell more than the whole.
+function busyShare(older, newer, device) {
+  const share = rate(older, newer, 'orbserve_device_busy_seconds_total', { device });
+  return share === undefined ? undefined : Math.min(1, share);
+}
+
 function takePoints(now) {
   const recent = before(RATE_S);
   const older = before(WINDOW_S);
@@ -87,7 +93,7 @@ function takePoints(now) {
   const ended = rate(recent, now, 'orbserve_frames_total');
   const ok = rate(recent, now, 'orbserve_frames_total', { outcome: 'ok' });
   const devices = [...new Set(select(now, 'orbserve_device_busy_seconds_total').map((each) => each.labels.device))];
-  const busy = devices.map((device) => rate(recent, now, 'orbserve_device_busy_seconds_total', { device })).filter((share) => share !== undefined);
+  const busy = devices.map((device) => busyShare(recent, now, device)).filter((share) => share !== undefined);
   const cpu = rate(recent, now, 'process_cpu_seconds_total');
   const joules = added(older, now, 'orbserve_energy_joules_total', { scope: 'total' });
   const frames = added(older, now, 'orbserve_frames_total', { outcome: 'ok' });
@@ -96,7 +102,7 @@ function takePoints(now) {
     latency: { median: quantile(0.5, older, now, FRAME), high: quantile(0.99, older, now, FRAME) },
     queue: { frames: total(now, 'orbserve_queue_frames') },
     batch: { mean: mean(older, now, 'orbserve_batch_size_frames') },
-    busy: { share: busy.length === 0 ? undefined : Math.min(1, Math.max(...busy)),
+    busy: { share: busy.length === 0 ? undefined : Math.max(...busy),
       processors: cpu === undefined ? undefined : cpu / total(now, 'orbserve_limit_processors') },
     power: { watts: total(now, 'orbserve_power_watts', { scope: 'total' }) },
     energy: { own: mean(older, now, 'orbserve_frame_energy_joules'), whole: frames ? joules / frames : undefined },
@@ -251,7 +257,7 @@ function drawDevices(now) {
     const lost = total(now, 'orbserve_device_lost_total', { device }) > 0;
     const state = lost ? 'lost' : held.length > 0 ? `throttled: ${held.join(', ')}` : 'ok';
     const name = info && info.labels.model ? `${device} (${info.labels.model})` : device;
-    return { cells: [[name, { class: 'client', title: name }], inWords(asPercent(rate(recent, now, 'orbserve_device_busy_seconds_total', { device }))), inWords(asNumber('W')(watts && watts.value)),
+    return { cells: [[name, { class: 'client', title: name }], inWords(asPercent(busyShare(recent, now, device))), inWords(asNumber('W')(watts && watts.value)),
       inWords(asHertz(clocks.length > 0 ? clocks[0].value : undefined)), inWords(asNumber('°C')(heat.length > 0 ? Math.max(...heat) : undefined)),
       [state, state === 'ok' ? {} : { class: 'bad' }]], key: device };
   });

@@ -319,6 +319,8 @@ def check_overload(browser, options, server, load):
         for scheme in ("light", "dark"):
             browser.scheme(scheme)
             check_layout(browser, options, f"overloaded-{name}-{scheme}", size)
+            for device, busy in numbers(browser, "#devices tbody tr", 1).items():
+                check(float(re.match(r"[\d.]*", busy)[0] or 0) <= 100, f"{device} is busy for {busy} of the time")
     browser.resize(*SIZES["desktop"])
     load.stop()
     wait_until(lambda: browser.text("#status") == "Live", 60, "the overload is over")
