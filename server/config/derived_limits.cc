@@ -43,8 +43,8 @@ constexpr Budget kBudgets[] = {
      "messages of frames that wait; beyond: `QUEUE_FULL`. While none waits, one of any size is "
      "taken"},
     {"kept queue", 100, kGiB, 1, &DerivedLimits::kept_queue_bytes,
-     "part of the queue that is always there; the rest is while less than 60 % of the memory is "
-     "used, for messages of up to a MiB less than 75 %"},
+     "always there; the rest of the queue while less than 60 % of the memory is used, or 75 % for "
+     "messages of up to a MiB"},
     {"inputs", 100, kAny, 1, &DerivedLimits::input_bytes,
      "slots for decoded frames on the host; beyond: `OUT_OF_MEMORY`"},
     {"workspaces", 300, 4 * kGiB, 1, &DerivedLimits::workspace_bytes,
