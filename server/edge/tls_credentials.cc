@@ -40,9 +40,7 @@ class Wrapped<Base, false> final : public Base {
 }  // namespace
 
 TlsCredentials::TlsCredentials(TlsFiles files)
-    : verifies_clients_(!files.client_ca.empty()),
-      files_(std::move(files)),
-      context_(MakeTlsContext(files_)) {}
+    : verifies_clients_(!files.client_ca.empty()), files_(std::move(files)) {}
 
 std::shared_ptr<grpc::ServerCredentials> TlsCredentials::Make() {
   grpc_ssl_server_credentials_options* const options =
@@ -56,19 +54,16 @@ std::shared_ptr<grpc::ServerCredentials> TlsCredentials::Make() {
 }
 
 TlsSession TlsCredentials::BeginHandshake(int socket) const {
-  std::shared_ptr<ssl_ctx_st> context;
-  {
+  const std::shared_ptr<ssl_ctx_st> context = [this] {
     absl::MutexLock lock(&mutex_);
-    context = context_;
-  }
-  return context == nullptr ? nullptr : orbserve::BeginHandshake(context.get(), socket);
+    return files_.context;
+  }();
+  return orbserve::BeginHandshake(context.get(), socket);
 }
 
 void TlsCredentials::Set(TlsFiles files) {
-  std::shared_ptr<ssl_ctx_st> context = MakeTlsContext(files);
   absl::MutexLock lock(&mutex_);
   files_ = std::move(files);
-  context_ = std::move(context);
   is_fetched_ = false;
 }
 

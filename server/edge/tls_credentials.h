@@ -47,8 +47,7 @@ class TlsCredentials {
   const bool verifies_clients_;
   mutable absl::Mutex mutex_;
   TlsFiles files_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<ssl_ctx_st> context_ ABSL_GUARDED_BY(mutex_);  // null where OpenSSL makes none
-  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = false;              // gRPC has these files
+  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC has these files
 };
 
 }  // namespace orbserve

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/edge/openssl_owned.h"
+#include "server/edge/tls_handshake.h"
 #include "server/process/mistakes.h"
 #include "server/process/text_file.h"
 
@@ -81,8 +82,10 @@ absl::Status ForEachCertificate(const std::string& pem,
   }
 }
 
-}  // namespace
+// These have `context` serve with the contents of a file. BAD_OPTIONS: what is wrong with it,
+// without the name of the file.
 
+// `expiry_unix_s`: TlsFiles::expiry_unix_s.
 absl::Status UseCertificateChain(const std::string& pem, ssl_ctx_st* context,
                                  int64_t* expiry_unix_s) {
   return ForEachCertificate(pem, [&](X509* certificate, bool is_first) {
@@ -96,6 +99,7 @@ absl::Status UseCertificateChain(const std::string& pem, ssl_ctx_st* context,
   });
 }
 
+// After UseCertificateChain(). `cert_file`: the name of that file, for the message.
 absl::Status UsePrivateKey(const std::string& pem, absl::string_view cert_file,
                            ssl_ctx_st* context) {
   const OpensslOwned<BIO> reader = PemReader(pem);
@@ -113,6 +117,7 @@ absl::Status UsePrivateKey(const std::string& pem, absl::string_view cert_file,
   return absl::OkStatus();
 }
 
+// Clients must have a certificate of one of these authorities.
 absl::Status UseClientAuthorities(const std::string& pem, ssl_ctx_st* context) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
@@ -124,6 +129,8 @@ absl::Status UseClientAuthorities(const std::string& pem, ssl_ctx_st* context) {
     return used ? absl::OkStatus() : Unusable("holds a certificate that cannot be used");
   });
 }
+
+}  // namespace
 
 absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths) {
   TlsFiles files;
@@ -137,20 +144,18 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths) {
   if (!client_ca.path.empty()) Read("BEGIN CERTIFICATE", &client_ca, &mistakes);
   ORBSERVE_RETURN_IF_ERROR(mistakes.status());
   ERR_clear_error();
-  const OpensslOwned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  files.context = MakeTlsContext();
+  ssl_ctx_st* const context = files.context.get();
   if (context == nullptr) return MakeError(ErrorReason::kInternal, "OpenSSL makes no context");
   const auto check = [&mistakes](const NamedText& file, const absl::Status& status) {
     if (status.ok()) return true;
     mistakes.Add(absl::StrCat(file.field, " ", file.path, ": ", status.message()));
     return false;
   };
-  if (check(certificate,
-            UseCertificateChain(certificate.text, context.get(), &files.expiry_unix_s))) {
-    check(key, UsePrivateKey(key.text, certificate.path, context.get()));
+  if (check(certificate, UseCertificateChain(certificate.text, context, &files.expiry_unix_s))) {
+    check(key, UsePrivateKey(key.text, certificate.path, context));
   }
-  if (!client_ca.path.empty()) {
-    check(client_ca, UseClientAuthorities(client_ca.text, context.get()));
-  }
+  if (!client_ca.path.empty()) check(client_ca, UseClientAuthorities(client_ca.text, context));
   ORBSERVE_RETURN_IF_ERROR(mistakes.status());
   files.certificate_chain = std::move(certificate.text);
   files.private_key = std::move(key.text);

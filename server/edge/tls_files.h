@@ -5,10 +5,10 @@
 #define ORBSERVE_SERVER_EDGE_TLS_FILES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 struct ssl_ctx_st;  // SSL_CTX
 
@@ -27,6 +27,9 @@ struct TlsFiles {
   std::string private_key;        // belongs to the server's own certificate
   std::string client_ca;
   int64_t expiry_unix_s = 0;  // when the first of the chain's certificates expires
+  // Handshakes with these files (tls_handshake.h). They verify certificates of clients as gRPC 1.51
+  // does. Null where no file is named.
+  std::shared_ptr<ssl_ctx_st> context;
 };
 
 // Reads the files, and checks that OpenSSL, and therefore gRPC, can serve with them: gRPC itself
@@ -36,17 +39,6 @@ struct TlsFiles {
 // certificate has expired. The client judges whether it is valid for this host. One that is valid
 // only later is accepted: the clock of a robot may be behind when it starts.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths);
-
-// These have `context` serve with the contents of a file. BAD_OPTIONS: what is wrong with it,
-// without the name of the file.
-// `expiry_unix_s`: TlsFiles::expiry_unix_s.
-absl::Status UseCertificateChain(const std::string& pem, ssl_ctx_st* context,
-                                 int64_t* expiry_unix_s);
-// After UseCertificateChain(). `cert_file`: the name of that file, for the message.
-absl::Status UsePrivateKey(const std::string& pem, absl::string_view cert_file,
-                           ssl_ctx_st* context);
-// Clients must have a certificate of one of these authorities.
-absl::Status UseClientAuthorities(const std::string& pem, ssl_ctx_st* context);
 
 }  // namespace orbserve
 

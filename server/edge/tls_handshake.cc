@@ -62,20 +62,15 @@ HandshakeFailure FailureOf(const SSL* session) {
 
 void TlsSessionDeleter::operator()(ssl_st* session) const { SSL_free(session); }
 
-std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files) {
+std::shared_ptr<ssl_ctx_st> MakeTlsContext() {
   const char* const ciphers = std::getenv(kCiphersVariable);
-  int64_t expiry_unix_s = 0;
-  OpensslOwned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), OpensslFree());
   const bool is_made =
       context != nullptr && SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) == 1 &&
       SSL_CTX_set_max_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
       SSL_CTX_set_cipher_list(context.get(), ciphers == nullptr ? kCiphers : ciphers) == 1 &&
       SSL_CTX_set1_groups_list(context.get(), kCurves) == 1 &&
-      SSL_CTX_set_session_id_context(context.get(), kSessionContext, sizeof(kSessionContext)) ==
-          1 &&
-      UseCertificateChain(files.certificate_chain, context.get(), &expiry_unix_s).ok() &&
-      UsePrivateKey(files.private_key, "", context.get()).ok() &&
-      (files.client_ca.empty() || UseClientAuthorities(files.client_ca, context.get()).ok());
+      SSL_CTX_set_session_id_context(context.get(), kSessionContext, sizeof(kSessionContext)) == 1;
   ERR_clear_error();
   if (!is_made) return nullptr;
   SSL_CTX_set_alpn_select_cb(context.get(), &ChooseProtocol, nullptr);

@@ -10,8 +10,6 @@
 #include <memory>
 #include <string>
 
-#include "server/edge/tls_files.h"
-
 struct ssl_st;      // SSL
 struct ssl_ctx_st;  // SSL_CTX
 
@@ -23,10 +21,9 @@ struct TlsSessionDeleter {
 // The TLS of one connection.
 using TlsSession = std::unique_ptr<ssl_st, TlsSessionDeleter>;
 
-// Settings of handshakes with these files, equal to those of gRPC 1.51: protocols, ciphers, curve,
-// and how certificates of clients are verified. Null where OpenSSL makes none. `files` are those of
-// ReadTlsFiles(), and not empty.
-std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files);
+// Settings of handshakes, equal to those of gRPC 1.51: protocols, ciphers, curve. Certificates are
+// still to be added (tls_files.h). Null where OpenSSL makes none.
+std::shared_ptr<ssl_ctx_st> MakeTlsContext();
 
 // A handshake on `socket`, which does not block and outlives it. Null where there is no memory.
 TlsSession BeginHandshake(ssl_ctx_st* context, int socket);

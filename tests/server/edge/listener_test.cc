@@ -32,12 +32,12 @@
 namespace orbserve {
 namespace {
 
-using ::orbserve::testing::CertificateAndKey;
 using ::orbserve::testing::Closed;
 using ::orbserve::testing::Eventually;
 using ::orbserve::testing::FirstMessageOfTls;
 using ::orbserve::testing::ListenerTest;
 using ::orbserve::testing::MakeCertificate;
+using ::orbserve::testing::ServerContext;
 using ::orbserve::testing::ShakeHands;
 using ::orbserve::testing::TemporaryFolder;
 using ::testing::HasSubstr;
@@ -71,9 +71,7 @@ TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsClientHasBegunToSpeak) {
 }
 
 TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsHandshakeIsComplete) {
-  const CertificateAndKey own = MakeCertificate();
-  const auto context = MakeTlsContext(
-      {.certificate_chain = own.certificate, .private_key = own.key, .client_ca = ""});
+  const auto context = ServerContext(MakeCertificate());
   ASSERT_NE(context, nullptr);
   ListenerOptions options;
   options.is_plain = false;
@@ -98,9 +96,7 @@ TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsHandshakeIsComplete) {
 }
 
 TEST_F(ListenerTest, APreemptedHandshakeIsClosedWhenItsClientSpeaks) {
-  const CertificateAndKey own = MakeCertificate();
-  const auto context = MakeTlsContext(
-      {.certificate_chain = own.certificate, .private_key = own.key, .client_ca = ""});
+  const auto context = ServerContext(MakeCertificate());
   ListenerOptions options;
   options.is_plain = false;
   options.max_connections = 1;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/edge/openssl_owned.h"
+#include "tests/client/temporary_folder.h"
 
 namespace orbserve::testing {
 namespace {
@@ -31,6 +32,16 @@ OpensslOwned<SSL> MakeClient(const CertificateAndKey& own) {
 }
 
 }  // namespace
+
+std::shared_ptr<ssl_ctx_st> ServerContext(const CertificateAndKey& own,
+                                          const std::string& client_ca) {
+  const TemporaryFolder folder;
+  TlsPaths paths = {folder.Write("cert.pem", own.certificate), folder.Write("key.pem", own.key),
+                    ""};
+  if (!client_ca.empty()) paths.client_ca_file = folder.Write("ca.pem", client_ca);
+  const auto files = ReadTlsFiles(paths);
+  return files.ok() ? files->context : nullptr;
+}
 
 std::string FirstMessageOfTls() {
   const OpensslOwned<SSL> client = MakeClient({});

@@ -4,11 +4,17 @@
 #ifndef ORBSERVE_TESTS_SERVER_EDGE_TLS_CLIENT_H_
 #define ORBSERVE_TESTS_SERVER_EDGE_TLS_CLIENT_H_
 
+#include <memory>
 #include <string>
 
+#include "server/edge/tls_files.h"
 #include "tests/support/certificates.h"
 
 namespace orbserve::testing {
+
+// The server's settings with these files.
+std::shared_ptr<ssl_ctx_st> ServerContext(const CertificateAndKey& own,
+                                          const std::string& client_ca = "");
 
 // The ClientHello of a client of HTTP/2.
 std::string FirstMessageOfTls();

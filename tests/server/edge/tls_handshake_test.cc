@@ -26,6 +26,7 @@ namespace {
 using ::orbserve::testing::CertificateAndKey;
 using ::orbserve::testing::FirstMessageOfTls;
 using ::orbserve::testing::MakeCertificate;
+using ::orbserve::testing::ServerContext;
 using ::orbserve::testing::ShakeHands;
 
 class TlsHandshakeTest : public ::testing::Test {
@@ -39,8 +40,7 @@ class TlsHandshakeTest : public ::testing::Test {
     fcntl(server_.get(), F_SETFL, O_NONBLOCK);
   }
   void Begin(const std::string& client_ca = "") {
-    context_ = MakeTlsContext(
-        {.certificate_chain = own_.certificate, .private_key = own_.key, .client_ca = client_ca});
+    context_ = ServerContext(own_, client_ca);
     ASSERT_NE(context_, nullptr);
     session_ = BeginHandshake(context_.get(), server_.get());
     ASSERT_NE(session_, nullptr);
@@ -128,11 +128,6 @@ TEST_F(TlsHandshakeTest, SaysWhyAClientIsRefused) {
     EXPECT_EQ(failure_.cause, cause) << text;
     EXPECT_EQ(failure_.text, text);
   }
-}
-
-TEST(TlsContextTest, AreNotMadeOfFilesThatHoldNothing) {
-  EXPECT_EQ(MakeTlsContext({.certificate_chain = "none", .private_key = "", .client_ca = ""}),
-            nullptr);
 }
 
 }  // namespace
