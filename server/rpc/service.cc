@@ -7,9 +7,6 @@
 
 #include "grpcpp/support/server_callback.h"
 #include "server/process/memory/out_of_memory.h"
-#include "server/rpc/extract_call.h"
-#include "server/rpc/match_call.h"
-#include "server/rpc/reference_calls.h"
 #include "server/rpc/stream_call.h"
 
 namespace orbserve {
@@ -38,19 +35,15 @@ int NumberOf(absl::string_view method) {
 
 }  // namespace
 
-// The objects of calls delete themselves when gRPC is done with them.
-
 FeaturesService::FeaturesService(const CallServices& services)
     : services_(services),
       streams_(services.ledger,
                {.max_streams = services.streams.max_streams,
                 .max_streams_per_owner = services.streams.max_streams_per_client}) {
-  AddUnary<ExtractCall>();
-  AddUnary<MatchCall>();
-  AddUnary<PutReferenceCall>();
-  AddUnary<DeleteReferenceCall>();
-  AddUnary<ListReferencesCall>();
-  AddUnary<GetServerInfoCall>();
+  AddUnary(ExtractMethod());
+  AddUnary(MatchMethod());
+  for (const UnaryMethod& method : ReferenceMethods()) AddUnary(method);
+  AddUnary(MethodOfCall<GetServerInfoCall>());
   MarkMethodRawCallback(NumberOf("StreamFrames"),
                         new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
                             [this](grpc::CallbackServerContext* context) {
@@ -59,17 +52,14 @@ FeaturesService::FeaturesService(const CallServices& services)
   OutOfMemoryStatus();  // made while there is memory
 }
 
-template <typename Call>
-void FeaturesService::AddUnary() {
-  using Request = typename Call::Request;
+void FeaturesService::AddUnary(const UnaryMethod& method) {
   MarkMethodRawCallback(
-      NumberOf(MethodOf(*Request::descriptor())),
+      NumberOf(MethodOf(*method.request)),
       new grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
-          [this](grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                 grpc::ByteBuffer* response) {
-            auto* const call = new Call(services_, gate_, {context, request, response});
-            call->Begin(WireRules::Of<Request>());
-            return call;
+          [this, begin = method.begin](grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) {
+            return begin(services_, gate_, {context, request, response});
           }));
 }
 

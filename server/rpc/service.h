@@ -11,6 +11,7 @@
 #include "orbserve/v1/orbserve.grpc.pb.h"
 #include "server/rpc/call_services.h"
 #include "server/rpc/drain_gate.h"
+#include "server/rpc/unary_call.h"
 #include "server/serving/stream/stream_registry.h"
 
 namespace orbserve {
@@ -36,8 +37,7 @@ class FeaturesService final : public v1::Features::Service {
   bool WaitUntilQuiet(std::chrono::milliseconds timeout) { return gate_.WaitUntilQuiet(timeout); }
 
  private:
-  template <typename Call>
-  void AddUnary();
+  void AddUnary(const UnaryMethod& method);
 
   const CallServices services_;
   DrainGate gate_;

@@ -67,12 +67,16 @@ absl::Status UnaryCall::ExpectResponse(int64_t wire_bytes) {
   return full.has_value() ? full->status() : absl::OkStatus();
 }
 
-WorkTicket UnaryCall::SubmitFrame(std::shared_ptr<const v1::Frame> frame,
-                                  std::shared_ptr<const ResolvedPipeline> pipeline,
-                                  KeepState keep_state, size_t message_bytes,
-                                  const absl::Status& refusal, FrameDone done) {
+void UnaryCall::OnCancel() {
+  for (int i = 0; i < frames_; ++i) services_.batcher->Cancel(tickets_[static_cast<size_t>(i)]);
+}
+
+void UnaryCall::SubmitFrame(std::shared_ptr<const v1::Frame> frame,
+                            std::shared_ptr<const ResolvedPipeline> pipeline, KeepState keep_state,
+                            size_t message_bytes, const absl::Status& refusal, FrameDone done) {
   services_.frames->Received(client_, ImageBytes(*frame));
-  FrameTimes& times = times_[static_cast<size_t>(frames_++)];
+  const auto index = static_cast<size_t>(frames_++);
+  FrameTimes& times = times_[index];
   const auto record = std::make_shared<FrameRecord>();
   record->outcome.times.Begin(begin_);
   record->client = client_;
@@ -88,7 +92,7 @@ WorkTicket UnaryCall::SubmitFrame(std::shared_ptr<const v1::Frame> frame,
   input->keep_state = keep_state;
   record->input = std::move(input);
   services_.intake->Submit(record, refusal);
-  return record->ticket;
+  tickets_[index] = record->ticket;
 }
 
 void UnaryCall::FinishWith(const absl::Status& status) {

@@ -39,9 +39,6 @@
 
 namespace orbserve {
 
-// "Extract" for the type of ExtractRequest.
-absl::string_view MethodOf(const google::protobuf::Descriptor& request);
-
 // A unary call as gRPC hands it over.
 struct CallBegin {
   grpc::CallbackServerContext* context = nullptr;
@@ -61,6 +58,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   // OnCancel() nor OnDone() comes before this returns, even when the call was finished inside.
   // `rules`: of the request.
   void Begin(const WireRules& rules);
+  void OnCancel() override;
   void OnDone() final;
 
  protected:
@@ -84,11 +82,11 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   // much at a time; QUEUE_FULL when those of all clients do.
   absl::Status ExpectResponse(int64_t wire_bytes);
   // Submits a frame of the request, which was refused if `refusal` is not OK, and counts it: it
-  // ends with the call. `message_bytes`: size of the request, if the frame keeps all of it. Returns
-  // the ticket of the batcher; `done` may be called inside.
-  WorkTicket SubmitFrame(std::shared_ptr<const v1::Frame> frame,
-                         std::shared_ptr<const ResolvedPipeline> pipeline, KeepState keep_state,
-                         size_t message_bytes, const absl::Status& refusal, FrameDone done);
+  // ends with the call. `message_bytes`: size of the request, if the frame keeps all of it. `done`
+  // may be called inside.
+  void SubmitFrame(std::shared_ptr<const v1::Frame> frame,
+                   std::shared_ptr<const ResolvedPipeline> pipeline, KeepState keep_state,
+                   size_t message_bytes, const absl::Status& refusal, FrameDone done);
   // The response has so many keypoints more.
   void AddKeypoints(size_t count) { keypoints_ += static_cast<int64_t>(count); }
   // Ends the call. If `status` is OK, sends the response, or fails as ExpectResponse() does, or
@@ -126,7 +124,8 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   Holding held_response_;  // memory for the answer
   SendTimeouts::Watch watch_;
-  int frames_ = 0;             // of the request
+  int frames_ = 0;  // of the request, submitted inside Start()
+  std::array<WorkTicket, 2> tickets_ = {};
   int64_t keypoints_ = 0;      // of all frames
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
   const DrainGate::Ticket ticket_;
@@ -154,6 +153,29 @@ class MessageCall : public UnaryCall {
   RequestMessage& request_;
   ResponseMessage& response_;
 };
+
+// A unary method of the service.
+struct UnaryMethod {
+  const google::protobuf::Descriptor* request;
+  // Makes the object of a call and begins it. The object deletes itself when gRPC is done with it.
+  UnaryCall* (*begin)(const CallServices& services, DrainGate& gate, const CallBegin& begin);
+};
+// "Extract" for the type of ExtractRequest.
+absl::string_view MethodOf(const google::protobuf::Descriptor& request);
+
+template <typename Call>
+UnaryMethod MethodOfCall() {
+  return {Call::Request::descriptor(),
+          [](const CallServices& services, DrainGate& gate, const CallBegin& begin) -> UnaryCall* {
+            auto* const call = new Call(services, gate, begin);
+            call->Begin(WireRules::Of<typename Call::Request>());
+            return call;
+          }};
+}
+
+UnaryMethod ExtractMethod();                    // extract_call.cc
+UnaryMethod MatchMethod();                      // match_call.cc
+std::array<UnaryMethod, 3> ReferenceMethods();  // reference_calls.cc
 
 }  // namespace orbserve
 
