@@ -25,11 +25,6 @@ constexpr int kInFlightOfDropPolicies = 2;
 // search holds them once more. Without a bound 100,000 tracks would keep 700 MB.
 constexpr int64_t kMaxPatchBytes = int64_t{32} << 20;
 
-// The wire's policies are ours with UNSPECIFIED = 0, which stands for the first, in front.
-static_assert(static_cast<int>(DropPolicy::kBlock) + 1 == v1::DROP_POLICY_BLOCK);
-static_assert(static_cast<int>(DropPolicy::kNewest) + 1 == v1::DROP_POLICY_NEWEST);
-static_assert(static_cast<int>(DropPolicy::kOldest) + 1 == v1::DROP_POLICY_OLDEST);
-
 // 0 stands for "no such rule".
 absl::Status CheckRule(absl::string_view name, uint32_t value, const IntRange& range) {
   if (value == 0 ||
@@ -96,6 +91,7 @@ absl::StatusOr<ResolvedStream> StreamFromProto(const v1::StreamOpen& open,
   options.preset = pipeline.preset;
   options.max_in_flight = limits.max_frames_in_flight;
   if (open.drop_policy() > v1::DROP_POLICY_BLOCK) {
+    // The wire's policies are ours with UNSPECIFIED = 0, which stands for the first, in front.
     options.drop_policy = static_cast<DropPolicy>(open.drop_policy() - 1);
     options.max_in_flight = std::min(options.max_in_flight, kInFlightOfDropPolicies);
     options.max_waiting = limits.max_frames_waiting;

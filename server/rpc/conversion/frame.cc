@@ -13,19 +13,6 @@
 #include "server/rpc/conversion/columns.h"
 
 namespace orbserve {
-namespace {
-
-// The wire's formats are ours with UNSPECIFIED = 0 in front, in the same order.
-static_assert(static_cast<int>(PixelFormat::kJpeg) + 1 == v1::PIXEL_FORMAT_JPEG);
-static_assert(static_cast<int>(PixelFormat::kGray8) + 1 == v1::PIXEL_FORMAT_GRAY8);
-static_assert(static_cast<int>(PixelFormat::kRgb8) + 1 == v1::PIXEL_FORMAT_RGB8);
-static_assert(static_cast<int>(PixelFormat::kBgr8) + 1 == v1::PIXEL_FORMAT_BGR8);
-static_assert(static_cast<int>(PixelFormat::kBgra8) + 1 == v1::PIXEL_FORMAT_BGRA8);
-static_assert(static_cast<int>(PixelFormat::kNv12) + 1 == v1::PIXEL_FORMAT_NV12);
-static_assert(static_cast<int>(PixelFormat::kI420) + 1 == v1::PIXEL_FORMAT_I420);
-static_assert(static_cast<int>(PixelFormat::kYuyv) + 1 == v1::PIXEL_FORMAT_YUYV);
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
     const v1::GivenKeypoints& proto, const PipelineOptions& pipeline) {
@@ -103,6 +90,7 @@ absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
                                       "server, 1 to 9; got ",
                                       static_cast<int>(frame.format())));
       }
+      // The wire's formats are ours with UNSPECIFIED = 0 in front, in the same order.
       image.format = static_cast<PixelFormat>(static_cast<int>(frame.format()) - 1);
       return image;
   }

@@ -10,17 +10,7 @@
 namespace orbserve {
 namespace {
 
-// An enum of the wire is ours with UNSPECIFIED = 0 in front, in the same order.
-static_assert(static_cast<int>(MatchTarget::kPrevious) + 1 == v1::MATCH_TARGET_PREVIOUS);
-static_assert(static_cast<int>(MatchTarget::kKeyframe) + 1 == v1::MATCH_TARGET_KEYFRAME);
-static_assert(static_cast<int>(MatchTarget::kReference) + 1 == v1::MATCH_TARGET_REFERENCE);
-static_assert(static_cast<int>(TrackEnd::kNoTexture) + 1 == v1::TRACK_END_NO_TEXTURE);
-static_assert(static_cast<int>(TrackEnd::kLeftImage) + 1 == v1::TRACK_END_LEFT_IMAGE);
-static_assert(static_cast<int>(TrackEnd::kNotConverged) + 1 == v1::TRACK_END_NOT_CONVERGED);
-static_assert(static_cast<int>(TrackEnd::kDifferent) + 1 == v1::TRACK_END_DIFFERENT);
-static_assert(static_cast<int>(TrackEnd::kMasked) + 1 == v1::TRACK_END_MASKED);
-static_assert(static_cast<int>(TrackEnd::kImageSize) + 1 == v1::TRACK_END_IMAGE_SIZE);
-static_assert(static_cast<int>(TrackEnd::kPipeline) + 1 == v1::TRACK_END_PIPELINE);
+// Enums of the wire are ours with UNSPECIFIED = 0 in front, in the same order.
 
 void TargetToProto(const TargetMatches& target, v1::FrameMatches* proto) {
   proto->set_target(static_cast<v1::MatchTarget>(static_cast<int>(target.target) + 1));

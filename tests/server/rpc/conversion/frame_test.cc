@@ -107,9 +107,18 @@ TEST(FrameConversionTest, AFormatIsGivenOrThatOfAJpeg) {
   EXPECT_EQ(ImageFromProto(frame)->format, PixelFormat::kJpeg);
   frame.set_pixels("raw");
   EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kBadRequest);
-  frame.set_format(v1::PIXEL_FORMAT_YUYV);
-  ASSERT_TRUE(ImageFromProto(frame).ok());
-  EXPECT_EQ(ImageFromProto(frame)->format, PixelFormat::kYuyv);
+  for (const auto& [wire, ours] : {std::pair(v1::PIXEL_FORMAT_JPEG, PixelFormat::kJpeg),
+                                   std::pair(v1::PIXEL_FORMAT_GRAY8, PixelFormat::kGray8),
+                                   std::pair(v1::PIXEL_FORMAT_RGB8, PixelFormat::kRgb8),
+                                   std::pair(v1::PIXEL_FORMAT_BGR8, PixelFormat::kBgr8),
+                                   std::pair(v1::PIXEL_FORMAT_BGRA8, PixelFormat::kBgra8),
+                                   std::pair(v1::PIXEL_FORMAT_NV12, PixelFormat::kNv12),
+                                   std::pair(v1::PIXEL_FORMAT_I420, PixelFormat::kI420),
+                                   std::pair(v1::PIXEL_FORMAT_YUYV, PixelFormat::kYuyv)}) {
+    frame.set_format(wire);
+    ASSERT_TRUE(ImageFromProto(frame).ok());
+    EXPECT_EQ(ImageFromProto(frame)->format, ours);
+  }
   frame.set_format(v1::PIXEL_FORMAT_GRAY16);
   EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kUnsupported);
   frame.set_format(static_cast<v1::PixelFormat>(10));
