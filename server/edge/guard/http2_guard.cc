@@ -287,12 +287,12 @@ void Http2Guard::Refill(int64_t now_ms) {
   refilled_ms_ = now_ms;
   sent_seen_ += sent;
   // A thousandth of a second gives a thousandth of what a second gives.
-  resets_left_ += passed_ms * limits_->resets_per_second;
-  pings_left_ += passed_ms * limits_->pings_per_second + sent * kWhole / limits_->bytes_per_ping;
-  frames_left_ += passed_ms * limits_->frames_per_second + sent * kWhole / limits_->bytes_per_frame;
-  resets_left_ = std::min(resets_left_, limits_->reset_burst * kWhole);
-  pings_left_ = std::min(pings_left_, limits_->ping_burst * kWhole);
-  frames_left_ = std::min(frames_left_, limits_->frame_burst * kWhole);
+  Earn(resets_left_, passed_ms * limits_->resets_per_second, limits_->reset_burst);
+  Earn(pings_left_, passed_ms * limits_->pings_per_second + sent * kWhole / limits_->bytes_per_ping,
+       limits_->ping_burst);
+  Earn(frames_left_,
+       passed_ms * limits_->frames_per_second + sent * kWhole / limits_->bytes_per_frame,
+       limits_->frame_burst);
 }
 
 bool Http2Guard::Take(int64_t& left, int64_t now_ms) {
