@@ -19,50 +19,14 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 namespace orbserve {
 namespace {
 
-bool IsPort(absl::string_view text) {
-  int port = 0;
-  return !text.empty() && text.size() <= 5 &&
-         text.find_first_not_of("0123456789") == absl::string_view::npos &&
-         absl::SimpleAtoi(text, &port) && port <= 65535;
-}
-
-bool IsIpv6(absl::string_view text) {
-  in6_addr address = {};
-  // The part behind % is a zone, the name of an interface.
-  return inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &address) == 1;
-}
-
-// An IPv4 address, or a name that a resolver may know.
-bool IsHost(absl::string_view text) {
-  if (text.empty()) return false;
-  if (text.find_first_not_of("0123456789.") == absl::string_view::npos) {
-    in_addr address = {};
-    return inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
-  }
-  for (const char c : text) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_') {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Attempts to find a port that is free for every address of a name.
 constexpr int kPortAttempts = 16;
-
-std::string ErrorText(int error) { return std::generic_category().message(error); }
-
-absl::Status CannotServe(absl::string_view address, absl::string_view reason) {
-  return absl::UnavailableError(absl::StrCat("cannot serve on ", address, ": ", reason));
-}
 
 bool SetInt(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof(value)) == 0;
@@ -193,25 +157,16 @@ int ListenOnAll(std::vector<SocketAddress> addresses, std::chrono::milliseconds 
 
 }  // namespace
 
-bool IsHostAndPort(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  if (colon == absl::string_view::npos || !IsPort(address.substr(colon + 1))) return false;
-  absl::string_view host = address.substr(0, colon);
-  if (absl::ConsumePrefix(&host, "[")) return absl::ConsumeSuffix(&host, "]") && IsIpv6(host);
-  return IsHost(host);
+std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+absl::Status CannotServe(absl::string_view address, absl::string_view reason) {
+  return absl::UnavailableError(absl::StrCat("cannot serve on ", address, ": ", reason));
 }
 
 SocketAddress LocalAddressOf(int socket) {
   SocketAddress address;
   address.size = sizeof(address.storage);
   if (getsockname(socket, address.get(), &address.size) != 0) address = {};
-  return address;
-}
-
-SocketAddress PeerAddressOf(int socket) {
-  SocketAddress address;
-  address.size = sizeof(address.storage);
-  if (getpeername(socket, address.get(), &address.size) != 0) address = {};
   return address;
 }
 

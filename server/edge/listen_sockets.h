@@ -26,12 +26,13 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
-// True for HOST:PORT and [IPV6]:PORT with a port of 0..65535. HOST is a name or an IPv4 address.
-bool IsHostAndPort(absl::string_view address);
+// The system's text for an errno.
+std::string ErrorText(int error);
+// UNAVAILABLE.
+absl::Status CannotServe(absl::string_view address, absl::string_view reason);
 
-// The local and the remote address of a socket; of size 0 where there is none.
+// The local address of a socket; of size 0 where there is none.
 SocketAddress LocalAddressOf(int socket);
-SocketAddress PeerAddressOf(int socket);
 // 0 for a Unix socket.
 int PortOf(const SocketAddress& address);
 void SetPort(SocketAddress& address, int port);

@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,17 +19,17 @@
 #include <climits>
 #include <cstring>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/edge/coarse_clock.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/descriptor_limit.h"
-#include "server/edge/first_bytes.h"
 #include "server/edge/listen_sockets.h"
 #include "server/edge/parked_connections.h"
 #include "server/process/log.h"
@@ -60,8 +61,6 @@ constexpr uint64_t kGuard = uint64_t{1} << 61;
 constexpr uint64_t kParked = uint64_t{1} << 60;     // plus the number of the parked connection
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
-std::string ErrorText(int error) { return std::generic_category().message(error); }
-
 // The address by which this process itself reaches a socket bound to `bound`.
 SocketAddress OwnTarget(SocketAddress bound) {
   if (bound.family() == AF_INET) {
@@ -80,13 +79,40 @@ const PeerKeys& SelfCheckPeer() {
   return peer;
 }
 
-}  // namespace
+enum class FirstBytes { kIncomplete, kComplete, kEnded };
 
-class Listener::Impl {
+// Looks, without taking them, whether a client has sent the bytes that it sends at once: the
+// preface of HTTP/2 and the header of its SETTINGS, or the first message of TLS. Anything else is
+// complete, too: gRPC refuses it.
+FirstBytes LookAtFirstBytes(int socket, bool is_plain) {
+  constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  constexpr size_t kSettingsHeaderBytes = 9;
+  constexpr size_t kTlsHeaderBytes = 5;
+  constexpr char kTlsHandshake = 22;
+  std::array<char, kPreface.size() + kSettingsHeaderBytes> start;
+  const ssize_t size = recv(socket, start.data(), start.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (size < 0) return errno == EAGAIN ? FirstBytes::kIncomplete : FirstBytes::kEnded;
+  if (size == 0) return FirstBytes::kEnded;
+  const absl::string_view bytes(start.data(), static_cast<size_t>(size));
+  if (is_plain) {
+    const bool is_http2 = absl::StartsWith(kPreface, bytes.substr(0, kPreface.size()));
+    return is_http2 && bytes.size() < start.size() ? FirstBytes::kIncomplete
+                                                   : FirstBytes::kComplete;
+  }
+  if (bytes[0] != kTlsHandshake) return FirstBytes::kComplete;
+  if (bytes.size() < kTlsHeaderBytes) return FirstBytes::kIncomplete;
+  const int message_bytes = static_cast<uint8_t>(bytes[3]) << 8 | static_cast<uint8_t>(bytes[4]);
+  int available = 0;
+  if (ioctl(socket, FIONREAD, &available) != 0) return FirstBytes::kEnded;
+  return available < message_bytes + static_cast<int>(kTlsHeaderBytes) ? FirstBytes::kIncomplete
+                                                                       : FirstBytes::kComplete;
+}
+
+class OwnListener final : public Listener {
  public:
-  explicit Impl(const ListenerOptions& options) : options_(options) {}
+  explicit OwnListener(const ListenerOptions& options) : options_(options) {}
 
-  ~Impl() {
+  ~OwnListener() override {
     Wake();
     if (thread_.joinable()) {
       guard_->Stop();
@@ -109,8 +135,7 @@ class Listener::Impl {
     spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
     guard_ = ConnectionGuard::Make(options_.guard, epoll_.get(), kGuard);
     if (!epoll_ || !wake_ || !spare_ || guard_ == nullptr || !Watch(wake_.get(), EPOLLIN, kWake)) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
+      return CannotServe(options_.address, ErrorText(errno));
     }
     const int reserved = kReservedDescriptors + options_.reserved_descriptors;
     bounds_.max_connections = AffordableConnections(options_.max_connections, reserved);
@@ -138,7 +163,7 @@ class Listener::Impl {
     return absl::OkStatus();
   }
 
-  void Start(HandOver hand_over) {
+  void Start(HandOver hand_over) override {
     hand_over_ = std::move(hand_over);
     for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
       Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
@@ -147,14 +172,14 @@ class Listener::Impl {
     thread_ = std::thread([this] { Run(); });
   }
 
-  void StopAccepting() {
+  void StopAccepting() override {
     const std::scoped_lock serving_lock(serving_mutex_);
     sockets_.Close();
     const std::scoped_lock lock(mutex_);
     parked_.CloseAll();
   }
 
-  void ShutDownConnections() {
+  void ShutDownConnections() override {
     const std::scoped_lock lock(mutex_);
     for (const auto& [number, connection] : table_->all()) {
       shutdown(connection.duplicate.get(), SHUT_RDWR);
@@ -162,7 +187,7 @@ class Listener::Impl {
     stopped_ = true;
   }
 
-  void Prove(const std::string& endpoint, const std::string& owner) {
+  void Prove(const std::string& endpoint, const std::string& owner) override {
     const std::scoped_lock lock(mutex_);
     for (const uint64_t number : table_->UnprovenAt(endpoint)) {
       const TrackedConnection& connection = *table_->Find(number);
@@ -181,7 +206,7 @@ class Listener::Impl {
     }
   }
 
-  absl::StatusOr<SelfCheckConnection> ConnectSelfCheck() {
+  absl::StatusOr<SelfCheckConnection> ConnectSelfCheck() override {
     const auto failed = [](const char* call) {
       return absl::UnavailableError(
           absl::StrCat("the server cannot reach itself: ", call, ": ", ErrorText(errno)));
@@ -211,11 +236,11 @@ class Listener::Impl {
     return SelfCheckConnection{std::move(made), is_refused};
   }
 
-  int port() const { return port_; }
+  int port() const override { return port_; }
 
-  int max_connections() const { return bounds_.max_connections; }
+  int max_connections() const override { return bounds_.max_connections; }
 
-  ListenerUse use() const {
+  ListenerUse use() const override {
     const std::scoped_lock lock(mutex_);
     ListenerUse use;
     use.connections = table_->size();
@@ -621,26 +646,12 @@ class Listener::Impl {
   std::thread thread_;
 };
 
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenerOptions& options) {
-  auto impl = std::make_unique<Impl>(options);
-  ORBSERVE_RETURN_IF_ERROR(impl->Open());
-  return std::unique_ptr<Listener>(new Listener(std::move(impl)));
+  auto listener = std::make_unique<OwnListener>(options);
+  ORBSERVE_RETURN_IF_ERROR(listener->Open());
+  return listener;
 }
-
-Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Listener::~Listener() = default;
-void Listener::Start(HandOver hand_over) { impl_->Start(std::move(hand_over)); }
-void Listener::StopAccepting() { impl_->StopAccepting(); }
-void Listener::ShutDownConnections() { impl_->ShutDownConnections(); }
-void Listener::Prove(const std::string& endpoint, const std::string& owner) {
-  impl_->Prove(endpoint, owner);
-}
-absl::StatusOr<SelfCheckConnection> Listener::ConnectSelfCheck() {
-  return impl_->ConnectSelfCheck();
-}
-int Listener::port() const { return impl_->port(); }
-int Listener::max_connections() const { return impl_->max_connections(); }
-
-ListenerUse Listener::use() const { return impl_->use(); }
 
 }  // namespace orbserve

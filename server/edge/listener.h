@@ -78,35 +78,33 @@ class Listener {
   static absl::StatusOr<std::unique_ptr<Listener>> Create(const ListenerOptions& options);
 
   // Closes every connection.
-  ~Listener();
+  virtual ~Listener() = default;
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   // `hand_over` is called by one thread until StopAccepting() returns. Once only.
-  void Start(HandOver hand_over);
+  virtual void Start(HandOver hand_over) = 0;
   // Closes the sockets that listen. New connections are refused by the system.
-  void StopAccepting();
+  virtual void StopAccepting() = 0;
   // Shuts down every connection: gRPC then ends their calls.
-  void ShutDownConnections();
+  virtual void ShutDownConnections() = 0;
 
   // A call has told who the client of a connection is, whose endpoint is PeerKeys::endpoint, or
   // kUnixPeer. The connection, or another one that makes room for it, may be closed.
-  void Prove(const std::string& endpoint, const std::string& owner);
+  virtual void Prove(const std::string& endpoint, const std::string& owner) = 0;
 
   // A connection to the listener itself, by the same way as that of any client. It takes no place,
   // but is closed if a new client that proves who it is would find none. One at a time: an earlier
   // one that is not accepted yet is taken for a client's. UNAVAILABLE: the reason.
-  absl::StatusOr<SelfCheckConnection> ConnectSelfCheck();
+  virtual absl::StatusOr<SelfCheckConnection> ConnectSelfCheck() = 0;
 
-  int port() const;  // 0 for a Unix socket
+  virtual int port() const = 0;  // 0 for a Unix socket
   // That may be open at once. Does not wait.
-  int max_connections() const;
-  ListenerUse use() const;
+  virtual int max_connections() const = 0;
+  virtual ListenerUse use() const = 0;
 
- private:
-  class Impl;
-  explicit Listener(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+ protected:
+  Listener() = default;
 };
 
 }  // namespace orbserve

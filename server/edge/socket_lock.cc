@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/edge/listen_sockets.h"
 
 namespace orbserve {
 namespace {
@@ -34,15 +34,13 @@ absl::StatusOr<std::unique_ptr<SocketLock>> SocketLock::Create(absl::string_view
   for (;;) {
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0) {
-      return absl::UnavailableError(absl::StrCat("cannot serve on ", listen, ": cannot make ", path,
-                                                 ": ", std::generic_category().message(errno)));
+      return CannotServe(listen, absl::StrCat("cannot make ", path, ": ", ErrorText(errno)));
     }
     if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-      const std::string reason = errno == EWOULDBLOCK ? "another server serves there"
-                                                      : std::generic_category().message(errno);
+      const std::string reason =
+          errno == EWOULDBLOCK ? "another server serves there" : ErrorText(errno);
       close(file);
-      return absl::UnavailableError(
-          absl::StrCat("cannot serve on ", listen, ": cannot lock ", path, ": ", reason));
+      return CannotServe(listen, absl::StrCat("cannot lock ", path, ": ", reason));
     }
     if (IsNameOf(path, file)) {
       return std::unique_ptr<SocketLock>(new SocketLock(std::move(path), file));

@@ -62,7 +62,8 @@ TEST(ServerStartTest, AddressesThatCannotBeReadAreWrongConfiguration) {
     ExpectRefused({"--listen", address}, "listen must be");
   }
   ExpectRefused({"--listen", "unix:"}, "name of a Unix socket");
-  for (const char* address : {"nonsense", "127.0.0.1:70000", "300.1.1.1:9464", "unix:/tmp/x"}) {
+  for (const char* address :
+       {"nonsense", "127.0.0.1:70000", "300.1.1.1:9464", "unix:/tmp/x", ":x"}) {
     ExpectRefused({"--http-listen", address}, address);
   }
 }

@@ -78,16 +78,6 @@ std::string ToText(const Response& response, bool with_body) {
   return text;
 }
 
-// The address as ListenSockets takes it. An empty host is every interface.
-absl::StatusOr<std::string> ListenAddress(const std::string& address) {
-  const std::string listen = absl::StrCat(absl::StartsWith(address, ":") ? "0.0.0.0" : "", address);
-  if (IsHostAndPort(listen)) return listen;
-  return MakeError(ErrorReason::kBadOptions,
-                   absl::StrCat("http_listen must be HOST:PORT, [IPV6]:PORT or :PORT with a port "
-                                "of 0..65535, or empty for none; got \"",
-                                address, "\""));
-}
-
 enum class Phase {
   kReading,
   kWaiting,    // its answer is not being made yet
@@ -113,19 +103,17 @@ bool IsSame(const HttpRequest& a, const HttpRequest& b) {
   return a.method == b.method && a.path == b.path && a.query == b.query;
 }
 
-}  // namespace
-
 // One thread does all input and output and never blocks there. Callbacks run on short-lived
 // threads: one at a time for pages and one for readiness, which therefore waits for no page. Each
 // makes one answer, for the connection that has waited longest and for all others that wait for the
 // same. Nothing is queued but the connections themselves: a client that is gone waits for nothing.
-class HttpEndpoint::Impl {
+class HttpServer final : public HttpEndpoint {
  public:
-  Impl(const HttpEndpointOptions& options, std::vector<HttpPage> pages,
-       std::function<absl::Status()> ready)
+  HttpServer(const HttpEndpointOptions& options, std::vector<HttpPage> pages,
+             std::function<absl::Status()> ready)
       : options_(options), pages_(std::move(pages)), ready_(std::move(ready)) {}
 
-  ~Impl() {
+  ~HttpServer() override {
     if (!thread_.joinable()) return;
     ending_ = true;
     Wake();
@@ -133,17 +121,10 @@ class HttpEndpoint::Impl {
   }
 
   absl::Status Start() {
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string address, ListenAddress(options_.listen_address));
-    if (options_.max_connections < 1) {
-      return MakeError(
-          ErrorReason::kBadOptions,
-          absl::StrCat("HTTP connections must be at least 1; got ", options_.max_connections));
-    }
-    auto sockets = ListenSockets::Bind(address, kUserTimeout);
-    if (!sockets.ok()) {
-      return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.listen_address,
-                                                 ": ", sockets.status().message()));
-    }
+    // An empty host is every interface.
+    const absl::string_view host = absl::StartsWith(options_.listen_address, ":") ? "0.0.0.0" : "";
+    auto sockets = ListenSockets::Bind(absl::StrCat(host, options_.listen_address), kUserTimeout);
+    if (!sockets.ok()) return CannotServeHttp(sockets.status().message());
     sockets_ = *std::move(sockets);
     epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
     wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -152,15 +133,12 @@ class HttpEndpoint::Impl {
       watched =
           watched && Watch(EPOLL_CTL_ADD, sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
-    if (!watched) {
-      return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.listen_address,
-                                                 ": ", std::generic_category().message(errno)));
-    }
+    if (!watched) return CannotServeHttp(ErrorText(errno));
     thread_ = std::thread([this] { Run(); });
     return absl::OkStatus();
   }
 
-  int port() const { return sockets_.port(); }
+  int port() const override { return sockets_.port(); }
 
  private:
   // Answers that are made one at a time.
@@ -169,6 +147,11 @@ class HttpEndpoint::Impl {
     std::future<AnswerText> answer;  // while one is being made
   };
   Kind& KindOf(const HttpRequest& request) { return kinds_[request.path == kReadyPath ? 1 : 0]; }
+
+  absl::Status CannotServeHttp(absl::string_view reason) const {
+    return absl::UnavailableError(
+        absl::StrCat("cannot serve HTTP on ", options_.listen_address, ": ", reason));
+  }
 
   bool Watch(int operation, int descriptor, uint32_t events, uint64_t about) {
     epoll_event event = {};
@@ -454,17 +437,14 @@ class HttpEndpoint::Impl {
   std::thread thread_;  // of input and output
 };
 
-HttpEndpoint::HttpEndpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-HttpEndpoint::~HttpEndpoint() = default;
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Create(
     const HttpEndpointOptions& options, std::vector<HttpPage> pages,
     std::function<absl::Status()> ready) {
-  auto impl = std::make_unique<Impl>(options, std::move(pages), std::move(ready));
-  ORBSERVE_RETURN_IF_ERROR(impl->Start());
-  return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(impl)));
+  auto server = std::make_unique<HttpServer>(options, std::move(pages), std::move(ready));
+  ORBSERVE_RETURN_IF_ERROR(server->Start());
+  return server;
 }
-
-int HttpEndpoint::port() const { return impl_->port(); }
 
 }  // namespace orbserve

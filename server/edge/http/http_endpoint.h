@@ -49,23 +49,21 @@ class HttpEndpoint {
   // Binds and starts to serve, until the endpoint is destroyed. Pages are called
   // one at a time, and `ready` beside them. They may block: /healthz waits for neither, and /readyz
   // for no page. One call answers all requests that wait for the same when it begins.
-  // INVALID_ARGUMENT (BAD_OPTIONS): the address cannot be read. UNAVAILABLE: it cannot be bound.
+  // UNAVAILABLE: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Create(const HttpEndpointOptions& options,
                                                               std::vector<HttpPage> pages,
                                                               std::function<absl::Status()> ready);
 
   // Closes all connections and waits for the callbacks in progress.
-  ~HttpEndpoint();
+  virtual ~HttpEndpoint() = default;
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
 
   // The port that is bound.
-  int port() const;
+  virtual int port() const = 0;
 
- private:
-  class Impl;
-  explicit HttpEndpoint(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+ protected:
+  HttpEndpoint() = default;
 };
 
 }  // namespace orbserve

@@ -22,39 +22,33 @@ bool IsTokenCharacter(char c) {
 
 bool IsTargetCharacter(char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); }
 
-HttpRequest Failed(HttpRequest::State state) {
-  HttpRequest request;
-  request.state = state;
-  return request;
-}
-
 }  // namespace
 
 HttpRequest ReadHttpRequest(absl::string_view bytes) {
+  using State = HttpRequest::State;
   const size_t end = bytes.find("\r\n\r\n");
   if (end == absl::string_view::npos) {
-    return Failed(bytes.size() > kMaxHttpRequestBytes ? HttpRequest::State::kTooLarge
-                                                      : HttpRequest::State::kIncomplete);
+    return {.state = bytes.size() > kMaxHttpRequestBytes ? State::kTooLarge : State::kIncomplete};
   }
-  if (end > kMaxHttpRequestBytes) return Failed(HttpRequest::State::kTooLarge);
+  if (end > kMaxHttpRequestBytes) return {.state = State::kTooLarge};
   const absl::string_view line = bytes.substr(0, bytes.find("\r\n"));
   const std::vector<absl::string_view> parts = absl::StrSplit(line, ' ');
-  if (parts.size() != 3) return Failed(HttpRequest::State::kBad);
+  if (parts.size() != 3) return {.state = State::kBad};
   absl::string_view target = parts[1];
   if (parts[0].empty() || !std::all_of(parts[0].begin(), parts[0].end(), IsTokenCharacter) ||
       target.empty() || !std::all_of(target.begin(), target.end(), IsTargetCharacter) ||
       !absl::StartsWith(parts[2], "HTTP/")) {
-    return Failed(HttpRequest::State::kBad);
+    return {.state = State::kBad};
   }
   if (parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0") {
-    return Failed(HttpRequest::State::kVersionUnsupported);
+    return {.state = State::kVersionUnsupported};
   }
   // A proxy is asked with the whole URL.
   if (absl::ConsumePrefix(&target, "http://")) {
     target.remove_prefix(std::min(target.find('/'), target.size()));
   }
   HttpRequest request;
-  request.state = HttpRequest::State::kComplete;
+  request.state = State::kComplete;
   request.method = std::string(parts[0]);
   const size_t mark = target.find('?');
   request.path = std::string(target.substr(0, mark));
