@@ -77,11 +77,6 @@ def write_frames(source: pathlib.Path, target: pathlib.Path, copies: int, qualit
     return len(images) * copies
 
 
-def empty(folder: pathlib.Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-
-
 def run(command: list) -> float:
     """Wall time in seconds from starting the process until it is gone."""
     start = time.perf_counter()
@@ -162,34 +157,33 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="orbserve-bench-") as folder:
         root = pathlib.Path(folder)
-        frames, ours, theirs = root / "frames", root / "orbserve", root / "cv2"
+        frames = root / "frames"
         frames.mkdir()
         count = write_frames(options.frames, frames, options.copies, options.jpeg)
         script = root / "extract_cv2.py"
         script.write_text(CV2_SCRIPT)
         programs = {
-            "cv2 script": (
-                [sys.executable, str(script), str(frames), str(theirs), str(options.features)],
-                theirs,
-            ),
-            "orbserve extract": (
-                [orbserve, "extract", "--quiet", "--max-features", str(options.features)]
-                + ["--out", str(ours), str(frames)],
-                ours,
-            ),
+            "cv2 script": lambda output: [sys.executable, str(script), str(frames), output, str(options.features)],
+            "orbserve extract": lambda output: [orbserve, "extract", "--quiet", "--max-features", str(options.features)]
+            + ["--out", output, str(frames)],
         }
-        for command, output in programs.values():  # untimed: file cache, and output to compare
-            empty(output)
-            run(command)
+
+        def turn_of(name: str, turn: int) -> tuple:
+            """Seconds, and the folder of the results: a new one each time, since ext4 is slow in making files
+            where some were just removed."""
+            output = root / f"{name} {turn}"
+            output.mkdir()
+            return run(programs[name](str(output))), output
+
+        # Untimed: file cache, and output to compare.
+        theirs, ours = (turn_of(name, -1)[1] for name in programs)
         features = compare(ours, theirs)
 
         samples = {name: [] for name in programs}
         for turn in range(options.repeats):
             names = list(programs) if turn % 2 == 0 else list(programs)[::-1]
             for name in names:
-                command, output = programs[name]
-                empty(output)
-                samples[name].append(run(command))
+                samples[name].append(turn_of(name, turn)[0])
 
     result = {
         "bench": "cli_vs_cv2",

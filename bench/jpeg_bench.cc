@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// JPEG files to grey in one thread: libjpeg-turbo and the strict decoder. Each JPEG photograph is
-// scaled to the usual sizes and encoded with the usual settings; --as-given decodes the files
-// themselves. Before the timing the pixels of both are compared.
+// JPEG files to grey: libjpeg-turbo, and the strict decoder with one thread and with helpers. Each
+// JPEG photograph is scaled to the usual sizes and encoded with the usual settings; --as-given
+// decodes the files themselves. Before the timing the pixels of all are compared.
 
 #include <algorithm>
 #include <chrono>
@@ -11,12 +11,17 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "bench/harness.h"
+#include "decode/decode_helpers.h"
 #include "decode/image_decoder.h"
 #include "decode/libjpeg_decoder.h"
 #include "features/host_device.h"
@@ -91,6 +96,48 @@ Bytes Encode(const Picture& picture, const Setting& setting, int quality) {
                     picture.rgb);
 }
 
+// Threads that wait for a file to help with.
+class HelpingThreads final : public DecodeHelpers {
+ public:
+  explicit HelpingThreads(int threads) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  ~HelpingThreads() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      ends_ = true;
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void Ask(int most, const std::function<void()>& help) override {
+    absl::MutexLock lock(&mutex_);
+    help_ = help;
+    left_ = most;
+  }
+
+ private:
+  void Work() {
+    while (true) {
+      std::function<void()> help;
+      {
+        absl::MutexLock lock(&mutex_);
+        mutex_.Await(absl::Condition(
+            +[](HelpingThreads* self) { return self->ends_ || self->left_ > 0; }, this));
+        if (ends_) return;
+        --left_;
+        help = help_;
+      }
+      help();
+    }
+  }
+
+  absl::Mutex mutex_;
+  std::function<void()> help_ ABSL_GUARDED_BY(mutex_);
+  int left_ ABSL_GUARDED_BY(mutex_) = 0;  // calls of it that are wanted
+  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
 // Files with places for their pixels.
 class Batch {
  public:
@@ -115,12 +162,13 @@ class Batch {
     const auto never = std::chrono::steady_clock::time_point::max();
     for (Job& job : jobs_) job.status = DecodeJpeg(job.image.bytes, {}, never, job.out);
   }
-  void DecodeStrictly() {
-    for (Job& job : jobs_) job.status = DecodeToGrey(job.image, job.header, {}, job.out);
+  // One file after the other. `helpers`: null = none.
+  void DecodeStrictly(DecodeHelpers* helpers) {
+    for (Job& job : jobs_) job.status = DecodeToGrey(job.image, job.header, {}, job.out, helpers);
   }
 
   // Ends the program if one way has other pixels.
-  void Check() {
+  void Check(DecodeHelpers* helpers) {
     DecodeByLibrary();
     const std::vector<Bytes> expected = pixels_;
     const auto check = [&](const char* way) {
@@ -133,8 +181,10 @@ class Batch {
       for (Bytes& pixels : pixels_) std::fill(pixels.begin(), pixels.end(), uint8_t{0});
     };
     check("by libjpeg-turbo");
-    DecodeStrictly();
+    DecodeStrictly(nullptr);
     check("by orbserve");
+    DecodeStrictly(helpers);
+    check("by orbserve, with helpers");
   }
 
  private:
@@ -152,9 +202,16 @@ class Batch {
 
 void CompareWays(Harness& harness, const std::string& name, std::vector<Bytes> files) {
   Batch batch(std::move(files));
-  batch.Check();
-  harness.Compare(name, {{"libjpeg-turbo", [&] { batch.DecodeByLibrary(); }},
-                         {"orbserve", [&] { batch.DecodeStrictly(); }}});
+  const int threads = *std::max_element(harness.threads().begin(), harness.threads().end());
+  HelpingThreads helpers(threads - 1);
+  batch.Check(&helpers);
+  std::vector<Variant> variants = {{"libjpeg-turbo", [&] { batch.DecodeByLibrary(); }},
+                                   {"orbserve", [&] { batch.DecodeStrictly(nullptr); }}};
+  if (threads > 1) {
+    variants.push_back({"orbserve, " + std::to_string(threads) + " threads",
+                        [&] { batch.DecodeStrictly(&helpers); }});
+  }
+  harness.Compare(name, variants);
 }
 
 int Main(int argc, char** argv) {
