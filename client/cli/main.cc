@@ -23,6 +23,7 @@
 #include "client/cli/output/terminal_text.h"
 #include "features/uncaught.h"
 #include "orbserve/version.h"
+#include "server/process/memory/heap_trimmer.h"
 
 namespace orbserve::cli {
 namespace {
@@ -568,6 +569,7 @@ int Main(int argc, char** argv) {
 }  // namespace orbserve::cli
 
 int main(int argc, char** argv) {
+  orbserve::TuneProcess();
   orbserve::ExplainMissingThreads(
       [](int, const char* message) { std::fprintf(stderr, "orbserve: %s\n", message); });
   // Hides gRPC's own lines on standard error, which repeat errors that the program reports. Setting
