@@ -79,23 +79,38 @@ class Quadtree final : public Step {
   std::array<LevelQuadtree, kMaxLevels> trees_;
 };
 
+// Writes the paths of the pixels `begin` to `end` of a side, which are those of a node of `depth`
+// with the path `node` so far. Those behind its middle take `child` in the next step.
+void WritePaths(int begin, int end, int depth, uint64_t node, int child, uint64_t* paths) {
+  if (end - begin <= 1 || depth == algo::kQuadtreeDepth) {
+    std::fill(paths + begin, paths + end, node << (2 * (algo::kQuadtreeDepth - depth)));
+    return;
+  }
+  const int middle = algo::QuadtreeSplit(begin, end);
+  WritePaths(begin, middle, depth + 1, node << 2, child, paths);
+  WritePaths(middle, end, depth + 1, node << 2 | static_cast<uint64_t>(child), child, paths);
+}
+
+// Returns the paths of the pixels of a side: algo::QuadtreePath() with 0 for the other coordinate,
+// at a tenth of its cost. `roots`: along the side, whose numbers grow by `root_step`.
+std::vector<uint64_t> SidePaths(int side, int roots, int root_step, int child) {
+  std::vector<uint64_t> paths(static_cast<size_t>(side));
+  for (int i = 0; i < roots; ++i) {
+    WritePaths(algo::QuadtreePartBegin(side, i, roots), algo::QuadtreePartBegin(side, i + 1, roots),
+               /*depth=*/0, static_cast<uint64_t>(i * root_step), child, paths.data());
+  }
+  return paths;
+}
+
 }  // namespace
 
 // Neither coordinate has a part in what the other one decides, and pixel 0 takes the left, or
 // upper, child at every step.
 LevelQuadtree::LevelQuadtree(const Region& region) : region_(region) {
-  const int width = region.width();
-  const int height = region.height();
-  const algo::QuadtreeRoots roots = algo::QuadtreeRootsOf(width, height);
+  const algo::QuadtreeRoots roots = algo::QuadtreeRootsOf(region.width(), region.height());
   roots_ = roots.columns * roots.rows;
-  column_path_.resize(static_cast<size_t>(width));
-  row_path_.resize(static_cast<size_t>(height));
-  for (int x = 0; x < width; ++x) {
-    column_path_[static_cast<size_t>(x)] = algo::QuadtreePath(x, 0, width, height);
-  }
-  for (int y = 0; y < height; ++y) {
-    row_path_[static_cast<size_t>(y)] = algo::QuadtreePath(0, y, width, height);
-  }
+  column_path_ = SidePaths(region.width(), roots.columns, /*root_step=*/1, /*child=*/1);
+  row_path_ = SidePaths(region.height(), roots.rows, /*root_step=*/roots.columns, /*child=*/2);
 }
 
 int LevelQuadtree::GridDepth(int64_t most_nodes) const {
