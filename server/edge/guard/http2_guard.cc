@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace orbserve {
 namespace {
@@ -93,27 +94,6 @@ bool Http2Frames::Read(const uint8_t* bytes, size_t size, OnHeader on_header,
   return true;
 }
 
-void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size,
-                             absl::FunctionRef<void(uint32_t, bool)> on_end) {
-  answers_.bytes += static_cast<int64_t>(size);
-  const auto on_header = [&](const Http2Frame& frame) {
-    is_reset_ = frame.type == kResetStream;
-    error_code_ = 0;
-    if (frame.type == kHeaders) ++answers_.headers;
-    const bool has_trailers = frame.type == kHeaders && (frame.flags & kEndStream) != 0;
-    if (has_trailers || is_reset_) on_end(frame.stream, has_trailers);
-    return true;
-  };
-  const auto on_payload = [&](const uint8_t* piece, size_t count, bool is_end) {
-    if (!is_reset_) return true;
-    for (size_t i = 0; i < count; ++i) error_code_ = error_code_ << 8 | piece[i];
-    // A server that has answered early says so without an error.
-    if (is_end && error_code_ != 0) ++answers_.cancelled_calls;
-    return true;
-  };
-  frames_.Read(bytes, size, on_header, on_payload);
-}
-
 Http2Guard::Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
                        int64_t now_ms)
     : limits_(limits),
@@ -126,11 +106,26 @@ Http2Guard::Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint
       refilled_ms_(now_ms) {}
 
 void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
-  sent_.Sent(bytes, size, [this](uint32_t stream, bool has_trailers) {
-    const auto call = calls_by_stream_.find(stream);
-    if (has_trailers && call != calls_by_stream_.end() && !call->second.is_sent) ++early_answers_;
-    EndCall(stream);
-  });
+  sent_bytes_ += static_cast<int64_t>(size);
+  const auto on_header = [&](const Http2Frame& frame) {
+    is_reset_ = frame.type == kResetStream;
+    error_code_ = 0;
+    if (frame.type == kHeaders) is_answered_ = true;
+    const bool has_trailers = frame.type == kHeaders && (frame.flags & kEndStream) != 0;
+    if (!has_trailers && !is_reset_) return true;
+    const auto call = calls_by_stream_.find(frame.stream);
+    if (has_trailers && call != calls_by_stream_.end() && !call->second.is_sent) ++cancellations_;
+    EndCall(frame.stream);
+    return true;
+  };
+  const auto on_payload = [&](const uint8_t* piece, size_t count, bool is_end) {
+    if (!is_reset_) return true;
+    for (size_t i = 0; i < count; ++i) error_code_ = error_code_ << 8 | piece[i];
+    // A server that has answered early says so without an error.
+    if (is_end && error_code_ != 0) ++cancellations_;
+    return true;
+  };
+  answers_.Read(bytes, size, on_header, on_payload);
 }
 
 CloseReason Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
@@ -205,14 +200,12 @@ CloseReason Http2Guard::OnFrame(const Http2Frame& frame, int64_t now_ms) {
 }
 
 CloseReason Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
-  const Http2Answers& answers = sent_.answers();
   last_stream_ = stream;
   ++calls_;
   if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
     return CloseReason::kUnacknowledged;
   }
-  const int64_t cancellations = answers.cancelled_calls + early_answers_;
-  for (; cancellations_seen_ < cancellations; ++cancellations_seen_) {
+  for (; cancellations_ > 0; --cancellations_) {
     cost_ns_ += kCancellationNs;
     if (!TakeReset(now_ms)) return CloseReason::kResets;
   }
@@ -283,9 +276,8 @@ CloseReason Http2Guard::AddToBlock(uint32_t length) {
 
 void Http2Guard::Refill(int64_t now_ms) {
   const int64_t passed_ms = now_ms - refilled_ms_;
-  const int64_t sent = sent_.answers().bytes - sent_seen_;
+  const int64_t sent = std::exchange(sent_bytes_, 0);
   refilled_ms_ = now_ms;
-  sent_seen_ += sent;
   // A thousandth of a second gives a thousandth of what a second gives.
   Earn(resets_left_, passed_ms * limits_->resets_per_second, limits_->reset_burst);
   Earn(pings_left_, passed_ms * limits_->pings_per_second + sent * kWhole / limits_->bytes_per_ping,

@@ -85,28 +85,6 @@ class Http2Frames {
   uint8_t header_[kHeaderBytes] = {};
 };
 
-// This counts what the server has sent on a connection so far.
-struct Http2Answers {
-  int64_t bytes = 0;
-  int64_t headers = 0;          // HEADERS frames: each call that is answered has one at least
-  int64_t cancelled_calls = 0;  // with RST_STREAM and an error
-};
-
-// Follows the frames that the server sends. Not thread-safe.
-class Http2AnswerReader {
- public:
-  // The next bytes. Calls `on_end` with the number of each stream that the server ends, and whether
-  // it does so with trailers.
-  void Sent(const uint8_t* bytes, size_t size, absl::FunctionRef<void(uint32_t, bool)> on_end);
-  const Http2Answers& answers() const { return answers_; }
-
- private:
-  Http2Frames frames_;
-  bool is_reset_ = false;  // the payload is an error code
-  uint32_t error_code_ = 0;
-  Http2Answers answers_;
-};
-
 // This bounds what the connections of one address may cancel together. Thread-safe.
 class ResetBudget {
  public:
@@ -136,7 +114,7 @@ class Http2Guard {
   int64_t calls() const { return calls_; }
   // Calls that have begun and that neither side has ended.
   int open_calls() const { return static_cast<int>(calls_by_stream_.size()); }
-  bool is_answered() const { return sent_.answers().headers > 0; }  // a call, in part at least
+  bool is_answered() const { return is_answered_; }  // a call, in part at least
   // Time of the last frame of a call: HEADERS or DATA. That of the creation before the first.
   int64_t last_call_ms() const { return last_call_ms_; }
   // Bytes of messages that have begun and not ended. gRPC keeps them.
@@ -183,8 +161,6 @@ class Http2Guard {
   uint32_t unacknowledged_bytes_ = 0;
   int64_t max_open_calls_ = 0;
   int64_t calls_ = 0;
-  int64_t early_answers_ = 0;       // before the client has ended its part
-  int64_t cancellations_seen_ = 0;  // by the server, and early answers
   int64_t last_call_ms_ = 0;
   int64_t unfinished_bytes_ = 0;
   int64_t cost_ns_ = 0;
@@ -193,8 +169,15 @@ class Http2Guard {
   int64_t pings_left_ = 0;
   int64_t frames_left_ = 0;
   int64_t refilled_ms_ = 0;
-  int64_t sent_seen_ = 0;
-  Http2AnswerReader sent_;
+  // The server's part.
+  Http2Frames answers_;
+  bool is_answered_ = false;
+  bool is_reset_ = false;  // the payload is an error code
+  uint32_t error_code_ = 0;
+  int64_t sent_bytes_ = 0;  // since the last refill
+  // Calls that the server has cancelled, or answered before the client had ended its part, since
+  // the last call.
+  int64_t cancellations_ = 0;
   // The open calls. Their number is bounded, see Http2GuardLimits::spare_calls.
   absl::flat_hash_map<uint32_t, Call> calls_by_stream_;
 };

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -377,27 +376,35 @@ TEST_F(Http2GuardTest, WhatComesAfterTheServersAnswerIsNotLookedAt) {
   EXPECT_EQ(guard_.unfinished_bytes(), 0);
 }
 
-TEST(Http2AnswerReaderTest, CountsHowCallsEnd) {
-  std::string bytes = Frame(kSettings, 0, 0, 12);
-  bytes += Frame(kHeaders, kEndHeaders, 1, 20) + Frame(kData, 0, 1, 5000);
-  bytes += Frame(kHeaders, kEndHeaders | kEndStream, 1, 20);
-  bytes += Frame(kReset, 0, 1, 4);  // without an error
-  bytes += Frame(kHeaders, kEndHeaders | kEndStream, 3, 20);
-  bytes += Frame(kReset, 0, 5, 4);
-  bytes.back() = '\x8';
-  bytes += Frame(kPing, kAcknowledge, 0, 8);
+TEST_F(Http2GuardTest, CountsHowTheServerEndsCallsHoweverItsBytesAreCut) {
+  Acknowledge();
+  Call(10);
+  Answer(10);
+  const int64_t begin_ns = guard_.cost_ns();
+  Call(10);
+  const int64_t call_ns = guard_.cost_ns() - begin_ns;
+  Answer(10);
   for (const size_t size : {1, 3, 9, 100, 100'000}) {
-    Http2AnswerReader reader;
-    std::vector<uint32_t> ended;
-    for (size_t at = 0; at < bytes.size(); at += size) {
-      const std::string piece = bytes.substr(at, size);
-      reader.Sent(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(),
-                  [&](uint32_t stream, bool) { ended.push_back(stream); });
-    }
-    EXPECT_EQ(ended, (std::vector<uint32_t>{1, 1, 3, 5})) << size;
-    EXPECT_EQ(reader.answers().headers, 3) << size;
-    EXPECT_EQ(reader.answers().cancelled_calls, 1) << size;
-    EXPECT_EQ(reader.answers().bytes, static_cast<int64_t>(bytes.size())) << size;
+    const uint32_t first = stream_ + 2;
+    for (int i = 0; i < 4; ++i) Call(10);
+    EXPECT_EQ(guard_.open_calls(), 4) << size;
+    std::string bytes = Frame(kSettings, 0, 0, 12);
+    bytes += Frame(kHeaders, kEndHeaders, first, 20) + Frame(kData, 0, first, 5000);
+    bytes += Frame(kHeaders, kEndHeaders | kEndStream, first, 20);
+    bytes += Frame(kReset, 0, first, 4);  // without an error
+    bytes += Frame(kHeaders, kEndHeaders | kEndStream, first + 2, 20);
+    bytes += Frame(kReset, 0, first + 4, 4);
+    bytes.back() = '\x8';
+    bytes += Frame(kPing, kAcknowledge, 0, 8);
+    for (size_t at = 0; at < bytes.size(); at += size) SendBack(bytes.substr(at, size));
+    EXPECT_EQ(guard_.open_calls(), 1) << size;
+    const int64_t before_ns = guard_.cost_ns();
+    Call(10);
+    EXPECT_EQ(guard_.cost_ns() - before_ns, call_ns + 100'000) << size << ": one was cancelled";
+    Answer(10);
+    stream_ = first + 6;
+    Cancel();
+    stream_ = first + 8;
   }
 }
 
