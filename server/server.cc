@@ -340,6 +340,7 @@ class Server::Impl {
     tasks_ = std::make_unique<PeriodicTasks>(&clock_);
     driver_tasks_ = std::make_unique<PeriodicTasks>(&clock_, /*may_hang=*/true);
     tasks_->Add(MemoryWatch::kPeriod, [this] { memory_.Look(); });
+    tasks_->Add(SendTimeouts::kPeriod, [this] { send_timeouts_.Look(); });
     if (self_check_ != nullptr) {
       tasks_->Add(SelfCheck::kLookPeriod, [this] { self_check_->Look(); });
     }

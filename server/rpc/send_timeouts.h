@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <list>
-#include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -34,30 +33,31 @@ class SendTimeouts {
     std::list<Watch*>::iterator place;
   };
 
+  static constexpr std::chrono::milliseconds kPeriod{1000};
+
   // `limit`: time in which a client must have read an answer. Both pointers must outlive the
   // object.
   SendTimeouts(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit);
 
   std::chrono::milliseconds limit() const { return limit_.load(std::memory_order_relaxed); }
   // Clients have `limit` from now on, if that is less. The server is about to stop.
-  void Shorten(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Shorten(std::chrono::milliseconds limit);
   // The answer of the call is about to be handed to gRPC.
   void Begin(Watch& watch, grpc::CallbackServerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
   // The answer was sent or the call has ended. The context is not used afterwards. Does nothing
   // without Begin().
   void End(Watch& watch) ABSL_LOCKS_EXCLUDED(mutex_);
 
- private:
-  void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
-  void SetAlarm(SteadyTime when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the calls whose time is over. To be called every kPeriod, because each time may have a
+  // line in the log.
+  void Look() ABSL_LOCKS_EXCLUDED(mutex_);
 
+ private:
   Clock* const clock_;
   Metrics* const metrics_;
   std::atomic<std::chrono::milliseconds> limit_;
   absl::Mutex mutex_;
   std::list<Watch*> watched_ ABSL_GUARDED_BY(mutex_);  // longest first
-  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;
-  const std::unique_ptr<Alarm> alarm_;  // last: destroyed first
 };
 
 }  // namespace orbserve
