@@ -47,7 +47,7 @@ FeaturesService::FeaturesService(const CallServices& services)
   MarkMethodRawCallback(NumberOf("StreamFrames"),
                         new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
                             [this](grpc::CallbackServerContext* context) {
-                              return StreamCall::Start(services_, gate_, streams_, context);
+                              return StartStream(services_, gate_, streams_, context);
                             }));
   OutOfMemoryStatus();  // made while there is memory
 }
