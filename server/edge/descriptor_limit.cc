@@ -3,23 +3,22 @@
 
 #include "server/edge/descriptor_limit.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 
 namespace orbserve {
 namespace {
 
 constexpr int kDescriptorsPerConnection = 2;  // gRPC's and the connection table's
 
-int OpenDescriptors() {
-  DIR* const folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return 0;
-  int count = -3;  // ".", ".." and the folder itself
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return std::max(count, 0);
+int64_t OpenDescriptors() {
+  std::error_code ignored;
+  const std::filesystem::directory_iterator folder("/proc/self/fd", ignored);
+  return std::max<int64_t>(std::distance(begin(folder), end(folder)) - 1, 0);  // less its own
 }
 
 int64_t DescriptorLimit() {

@@ -12,7 +12,6 @@
 #include "absl/types/span.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/wire_format_lite.h"
-#include "server/process/log_format.h"
 
 namespace orbserve {
 namespace {
@@ -56,15 +55,6 @@ size_t CountVarints(absl::Span<const uint8_t> bytes) {
   }
   for (; i < bytes.size(); ++i) count += bytes[i] < 0x80 ? 1 : 0;
   return count;
-}
-
-bool IsUtf8(absl::string_view text) {
-  while (!text.empty()) {
-    const size_t bytes = CharacterBytes(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
 }
 
 // Reads a tag or a length. The parser, too, refuses one of more than five bytes.
@@ -253,7 +243,7 @@ absl::Status WireScan::CheckText(const Field& field, int bytes, Input& in) {
                                limits_.max_text_bytes, " are allowed"));
   }
   in.ReadString(&text_, bytes);
-  if (IsUtf8(text_)) return absl::OkStatus();
+  if (google::protobuf::internal::IsStructurallyValidUTF8(text_)) return absl::OkStatus();
   return Refuse(ErrorReason::kBadRequest, absl::StrCat(field.name, " is not UTF-8"));
 }
 

@@ -99,10 +99,6 @@ struct Connection {
   size_t sent = 0;
 };
 
-bool IsSame(const HttpRequest& a, const HttpRequest& b) {
-  return a.method == b.method && a.path == b.path && a.query == b.query;
-}
-
 // One thread does all input and output and never blocks there. Callbacks run on short-lived
 // threads: one at a time for pages and one for readiness, which therefore waits for no page. Each
 // makes one answer, for the connection that has waited longest and for all others that wait for the
@@ -341,7 +337,7 @@ class HttpServer final : public HttpEndpoint {
       for (auto& [number, connection] : connections_) {
         if (connection.phase != Phase::kWaiting || &KindOf(connection.request) != &kind) continue;
         if (first == nullptr) first = &connection.request;
-        if (IsSame(*first, connection.request)) connection.phase = Phase::kAnswering;
+        if (*first == connection.request) connection.phase = Phase::kAnswering;
       }
       if (first == nullptr) continue;
       const auto made = std::make_shared<std::promise<AnswerText>>();

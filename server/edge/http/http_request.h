@@ -26,6 +26,8 @@ struct HttpRequest {
   std::string method;
   std::string path;   // without the query, not decoded
   std::string query;  // behind the "?", not decoded
+
+  bool operator==(const HttpRequest&) const = default;
 };
 
 // Reads the request that `bytes` begins with. Header fields are not looked at.
