@@ -15,12 +15,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cpu/cpu_backend.h"
 #include "features/errors.h"
 #include "gpu/gpu_backend.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
-#include "server/backends.h"
 #include "server/clients/denials.h"
 #include "server/clients/identity.h"
 #include "server/clients/ledger.h"
@@ -70,6 +70,55 @@
 namespace orbserve {
 namespace {
 
+// The backends that the server computes with.
+struct Backends {
+  std::unique_ptr<FeatureBackend> primary;
+  std::unique_ptr<FeatureBackend> fallback;  // null: a processor is not lost
+  std::vector<MetricDevice> devices;         // of both
+};
+
+absl::StatusOr<std::unique_ptr<FeatureBackend>> MakePrimary(const server::Config& config,
+                                                            const DerivedLimits& derived) {
+  const absl::string_view name = config.backend().name();
+  const gpu::GpuBackendOptions gpu_options = GpuBackendOptionsOf(config, derived);
+  if (name == "cuda") return gpu::CreateGpuBackend(gpu_options);
+  if (name == "auto" && gpu::IsBuiltIn()) {
+    auto backend = gpu::CreateGpuBackend(gpu_options);
+    if (backend.ok()) return backend;
+    // The configuration names devices that this machine does not have.
+    if (ReasonOf(backend.status()) == ErrorReason::kBadOptions) return backend.status();
+    // A device that this program cannot use is a mistake of the installation; a machine without a
+    // device is not.
+    const bool mistake = backend.status().code() != absl::StatusCode::kUnavailable;
+    spdlog::log(mistake ? spdlog::level::warn : spdlog::level::info,
+                "event=no_cuda_device reason={}", LogValue(backend.status().message()));
+  }
+  return cpu::CreateCpuBackend(CpuBackendOptionsOf(config, derived));
+}
+
+// Makes the backends that a valid configuration asks for. `wrap`, which may be null, is applied to
+// the primary. UNAVAILABLE: no device answers. BAD_OPTIONS, UNSUPPORTED: this machine or this build
+// has not what was asked for.
+absl::StatusOr<Backends> MakeBackends(const server::Config& config, const DerivedLimits& derived,
+                                      const BackendWrapper& wrap) {
+  Backends backends;
+  ORBSERVE_ASSIGN_OR_RETURN(backends.primary, MakePrimary(config, derived));
+  if (wrap) {
+    ORBSERVE_ASSIGN_OR_RETURN(backends.primary, wrap(std::move(backends.primary)));
+  }
+  if (!absl::StartsWith(backends.primary->name(), "cpu")) {
+    ORBSERVE_ASSIGN_OR_RETURN(backends.fallback,
+                              cpu::CreateCpuBackend(CpuBackendOptionsOf(config, derived)));
+  }
+  for (const FeatureBackend* backend : {backends.primary.get(), backends.fallback.get()}) {
+    if (backend == nullptr) continue;
+    for (const DeviceDescription& device : backend->devices()) {
+      backends.devices.push_back({std::string(backend->name()), device.device});
+    }
+  }
+  return backends;
+}
+
 std::shared_ptr<PowerMonitor> MakePowerMonitor(const server::Config::Power& config,
                                                const FeatureBackend& backend,
                                                const std::string& sensor_root) {
@@ -110,13 +159,11 @@ std::optional<Denied> DeniedBy(const HandshakeFailure& failure) {
   return Denied{is_wrong ? Denial::kWrongCertificate : Denial::kHandshake, failure.text};
 }
 
-}  // namespace
-
 // Members in the order in which they use each other: destroyed from the last to the first.
-class Server::Impl {
+class WiredServer final : public Server {
  public:
-  Impl(const server::Config& config, const DerivedLimits& derived, Backends backends,
-       ServerHooks hooks)
+  WiredServer(const server::Config& config, const DerivedLimits& derived, Backends backends,
+              ServerHooks hooks)
       : config_(config),
         derived_(derived),
         hooks_(std::move(hooks)),
@@ -165,7 +212,7 @@ class Server::Impl {
     metrics_.AddSource([this](MetricPage& page) { AddResources(Resources(), page); });
   }
 
-  ~Impl() {
+  ~WiredServer() override {
     tasks_.reset();
     driver_tasks_.reset();
     health_.Close();
@@ -225,69 +272,40 @@ class Server::Impl {
     return absl::OkStatus();
   }
 
-  bool Drain() {
+  bool Drain() override {
     health_.BeginDrain();
     if (self_check_ != nullptr) self_check_->Stop();
     const DrainParts parts = {&clock_, &service_, batcher_.get(), server_.get(), listener_.get()};
     return health_.device_lost() ? DrainAfterLoss(parts) : DrainServer(parts, config_.drain());
   }
 
-  absl::Status Ready() {
+  absl::Status Ready() override {
     ORBSERVE_RETURN_IF_ERROR(health_.Ready());
     return CheckItself();
   }
 
-  absl::Status Alive() {
+  absl::Status Alive() override {
     ORBSERVE_RETURN_IF_ERROR(CheckItself());
     if (watch_.Moves()) return absl::OkStatus();
     return absl::UnavailableError("the backend holds work, none of which ends");
   }
 
-  const server::Config config_;
-  const DerivedLimits derived_;
-  const ServerHooks hooks_;
-  Ledger ledger_;
-  Health health_;
-  SystemClock clock_;
-  const std::shared_ptr<FeatureBackend> backend_;
-  Metrics metrics_;
-  const std::shared_ptr<PowerMonitor> power_;
-  const std::shared_ptr<DeviceMonitor> device_monitor_;
-  ClientActivity clients_;
-  MetricsObserver observer_;
-  ReferenceStore references_;
-  MemoryWatch memory_;
-  WorkerPool answerers_;
-  std::unique_ptr<WorkerPool> executor_;
-  PlanCache plans_;
-  std::unique_ptr<Batcher> batcher_;
-  std::unique_ptr<MatchQueue> matcher_;
-  std::unique_ptr<TrackQueue> tracker_;
-  PipelineWatch watch_;
-  FrameAccount frames_;
-  FrameIntake intake_;
-  SendTimeouts send_timeouts_;
-  Denials denials_;
-  Identity identity_;
-  std::unique_ptr<TlsCredentials> tls_;             // null without TLS
-  const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
-  MetricsHistory history_{&clock_};
-  FeaturesService service_;
-  ReflectionService reflection_;
-  std::unique_ptr<SocketLock> socket_lock_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> self_check_acceptor_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Listener> listener_;  // null where there is no address
-  std::unique_ptr<SelfCheck> self_check_;
-  std::unique_ptr<SelfCheckCalls> self_check_calls_;  // if self_check_
-  std::unique_ptr<HttpEndpoint> http_;
-  std::atomic<bool> self_check_failed_{false};
-  std::unique_ptr<Reloader> reloader_;  // null without files
-  std::atomic<bool> frees_idle_{false};
-  std::unique_ptr<PeriodicTasks> tasks_;
-  std::unique_ptr<PeriodicTasks> driver_tasks_;
-  PeriodicTasks::Id reload_task_ = 0;  // if reloader_
+  std::shared_ptr<grpc::Channel> InProcessChannel(
+      const grpc::ChannelArguments& arguments) override {
+    return server_->InProcessChannel(arguments);
+  }
+  int port() const override { return listener_ == nullptr ? 0 : listener_->port(); }
+  int http_port() const override { return http_ == nullptr ? 0 : http_->port(); }
+  const server::Config& config() const override { return config_; }
+  std::string RenderMetrics() const override { return metrics_.Render(); }
+  bool self_check_failed() const override { return self_check_failed_; }
+  bool device_lost() const override { return health_.device_lost(); }
+  FrameCounts frame_counts() const override { return metrics_.frame_counts(); }
+  void Reload() override {
+    if (reloader_ == nullptr) return;
+    reloader_->Reload();
+    tasks_->RunSoon(reload_task_);
+  }
 
  private:
   absl::Status CheckItself() {
@@ -546,7 +564,55 @@ class Server::Impl {
             .self_check = self_check_.get(),
             .tls = tls_.get()};
   }
+
+  const server::Config config_;
+  const DerivedLimits derived_;
+  const ServerHooks hooks_;
+  Ledger ledger_;
+  Health health_;
+  SystemClock clock_;
+  const std::shared_ptr<FeatureBackend> backend_;
+  Metrics metrics_;
+  const std::shared_ptr<PowerMonitor> power_;
+  const std::shared_ptr<DeviceMonitor> device_monitor_;
+  ClientActivity clients_;
+  MetricsObserver observer_;
+  ReferenceStore references_;
+  MemoryWatch memory_;
+  WorkerPool answerers_;
+  std::unique_ptr<WorkerPool> executor_;
+  PlanCache plans_;
+  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<MatchQueue> matcher_;
+  std::unique_ptr<TrackQueue> tracker_;
+  PipelineWatch watch_;
+  FrameAccount frames_;
+  FrameIntake intake_;
+  SendTimeouts send_timeouts_;
+  Denials denials_;
+  Identity identity_;
+  std::unique_ptr<TlsCredentials> tls_;             // null without TLS
+  const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
+  MetricsHistory history_{&clock_};
+  FeaturesService service_;
+  ReflectionService reflection_;
+  std::unique_ptr<SocketLock> socket_lock_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> self_check_acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;  // null where there is no address
+  std::unique_ptr<SelfCheck> self_check_;
+  std::unique_ptr<SelfCheckCalls> self_check_calls_;  // if self_check_
+  std::unique_ptr<HttpEndpoint> http_;
+  std::atomic<bool> self_check_failed_{false};
+  std::unique_ptr<Reloader> reloader_;  // null without files
+  std::atomic<bool> frees_idle_{false};
+  std::unique_ptr<PeriodicTasks> tasks_;
+  std::unique_ptr<PeriodicTasks> driver_tasks_;
+  PeriodicTasks::Id reload_task_ = 0;  // if reloader_
 };
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& config,
                                                        ServerHooks hooks) {
@@ -562,34 +628,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
                  gpu::kMaxFramesInBatch);
     batching.set_max_batch(gpu::kMaxFramesInBatch);
   }
-  auto impl = std::make_unique<Impl>(complete, derived, std::move(backends), std::move(hooks));
-  ORBSERVE_RETURN_IF_ERROR(impl->Start());
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  auto server =
+      std::make_unique<WiredServer>(complete, derived, std::move(backends), std::move(hooks));
+  ORBSERVE_RETURN_IF_ERROR(server->Start());
+  return server;
 }
-
-Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Server::~Server() = default;
-
-std::shared_ptr<grpc::Channel> Server::InProcessChannel(const grpc::ChannelArguments& arguments) {
-  return impl_->server_->InProcessChannel(arguments);
-}
-
-int Server::port() const { return impl_->listener_ == nullptr ? 0 : impl_->listener_->port(); }
-int Server::http_port() const { return impl_->http_ == nullptr ? 0 : impl_->http_->port(); }
-const server::Config& Server::config() const { return impl_->config_; }
-std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
-bool Server::Drain() { return impl_->Drain(); }
-absl::Status Server::Ready() { return impl_->Ready(); }
-absl::Status Server::Alive() { return impl_->Alive(); }
-bool Server::self_check_failed() const { return impl_->self_check_failed_; }
-bool Server::device_lost() const { return impl_->health_.device_lost(); }
-
-void Server::Reload() {
-  if (impl_->reloader_ == nullptr) return;
-  impl_->reloader_->Reload();
-  impl_->tasks_->RunSoon(impl_->reload_task_);
-}
-
-FrameCounts Server::frame_counts() const { return impl_->metrics_.frame_counts(); }
 
 }  // namespace orbserve

@@ -54,53 +54,47 @@ class Server {
                                                         ServerHooks hooks = {});
 
   // Cuts the calls that are open. Call Drain() before, to finish them.
-  ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
+  virtual ~Server() = default;
 
   // A channel to this server without a socket. The server must outlive its calls.
-  std::shared_ptr<grpc::Channel> InProcessChannel(const grpc::ChannelArguments& arguments = {});
+  virtual std::shared_ptr<grpc::Channel> InProcessChannel(
+      const grpc::ChannelArguments& arguments) = 0;
 
-  int port() const;       // 0 = none, or a Unix socket
-  int http_port() const;  // 0 = none
-  const server::Config& config() const;
+  virtual int port() const = 0;       // 0 = none, or a Unix socket
+  virtual int http_port() const = 0;  // 0 = none
+  virtual const server::Config& config() const = 0;
   // The page that the HTTP endpoint serves as /metrics.
-  std::string RenderMetrics() const;
+  virtual std::string RenderMetrics() const = 0;
 
   // Stops in an order that loses nothing: health says NOT_SERVING and, after `drain.delay_ms`, new
   // calls are refused with DRAINING; open streams get GoingAway, their frames are answered for half
   // of `drain.timeout_ms`, then they end when their frames in flight are answered. Returns true
   // when all calls have ended, false when the time was over and the rest was cut. Blocks; once
   // only. After the loss of a device it takes a second and a half at most, whatever `drain` says.
-  bool Drain();
+  virtual bool Drain() = 0;
 
   // True when a device of the backend was lost: the process should drain and end. At the loss
   // health turns NOT_SERVING, the loss is counted, new calls and frames are refused with
   // DEVICE_LOST, and the CPU backend answers the frames that were accepted; streams end after that.
-  bool device_lost() const;
+  virtual bool device_lost() const = 0;
 
   // OK, or why the server takes no requests: DRAINING, DEVICE_LOST, or UNAVAILABLE when a call to
   // its own address is not answered. Makes such a call if the last one was a second ago; waits for
   // it for a second at most.
-  absl::Status Ready();
+  virtual absl::Status Ready() = 0;
   // OK, or why another process may have to take this one's place: calls to its own address are not
   // answered (as Ready() has it), or the backend has held work since the last call that returned OK
   // and none of it has ended. A batch may take long, so the caller gives it time.
-  absl::Status Alive();
+  virtual absl::Status Alive() = 0;
   // True when calls of the server to its own address have failed for half a minute: the process
   // should drain and end, and another one take its place.
-  bool self_check_failed() const;
+  virtual bool self_check_failed() const = 0;
 
   // Reads certificates and tokens again, soon and on another thread. What cannot be used is logged,
   // and the old ones stay. Without a call files are read when they change.
-  void Reload();
+  virtual void Reload() = 0;
 
-  FrameCounts frame_counts() const;
-
- private:
-  class Impl;
-  explicit Server(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  virtual FrameCounts frame_counts() const = 0;
 };
 
 }  // namespace orbserve

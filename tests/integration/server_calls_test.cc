@@ -680,7 +680,7 @@ TEST_F(CallsTest, TheInProcessChannelGivesTheSameAnswer) {
   *request.mutable_frame() = MakeFrame(320, 240, 3);
   v1::ExtractResponse over_network, in_process;
   ASSERT_TRUE(Extract(request, &over_network).ok());
-  const auto stub = v1::Features::NewStub(server_->InProcessChannel());
+  const auto stub = v1::Features::NewStub(server_->InProcessChannel({}));
   grpc::ClientContext context;
   SetLimit(context);
   ASSERT_TRUE(stub->Extract(&context, request, &in_process).ok());

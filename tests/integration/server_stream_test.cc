@@ -488,7 +488,7 @@ TEST_F(StreamTest, FeaturesThatAreMatchedAndNotSentCountAsAnswers) {
 }
 
 TEST_F(StreamTest, BytesThatAreNoMessageEndTheStreamWithAReason) {
-  const auto channel = server_->InProcessChannel();
+  const auto channel = server_->InProcessChannel({});
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   SetLimit(context);
