@@ -21,7 +21,7 @@
 #include "gpu/gpu_backend.h"
 #include "server/clients/peer.h"
 #include "server/config/derived_limits.h"
-#include "server/process/memory/memory_limit.h"
+#include "server/process/limits.h"
 
 namespace orbserve {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/edge/listener.h"
-#include "server/process/processor_limit.h"
+#include "server/process/limits.h"
 
 namespace orbserve {
 namespace {

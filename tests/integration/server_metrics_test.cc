@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "server/process/processor_limit.h"
+#include "server/process/limits.h"
 #include "server/process/text_file.h"
 #include "server/telemetry/frame_times.h"
 #include "tests/integration/server_fixture.h"

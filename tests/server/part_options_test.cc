@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "server/config/config.h"
-#include "server/process/processor_limit.h"
+#include "server/process/limits.h"
 
 namespace orbserve {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "server/process/memory/memory_limit.h"
+#include "server/process/limits.h"
 
 namespace orbserve {
 

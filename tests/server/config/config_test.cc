@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config/derived_limits.h"
-#include "server/process/memory/memory_limit.h"
+#include "server/process/limits.h"
 #include "tests/server/config/read_config.h"
 
 namespace orbserve {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/process/processor_limit.h"
+#include "server/process/limits.h"
 
 #include <stdlib.h>
 

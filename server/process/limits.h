@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The memory that this process may use, by every limit that its surroundings set.
+// The memory and the processors that this process may use, by every limit that its surroundings
+// set. `root` is where /proc and /sys lie, for tests.
 
-#ifndef ORBSERVE_SERVER_PROCESS_MEMORY_MEMORY_LIMIT_H_
-#define ORBSERVE_SERVER_PROCESS_MEMORY_MEMORY_LIMIT_H_
+#ifndef ORBSERVE_SERVER_PROCESS_LIMITS_H_
+#define ORBSERVE_SERVER_PROCESS_LIMITS_H_
 
 #include <cstdint>
 #include <string>
@@ -21,8 +22,11 @@ inline constexpr int64_t kLeastMemoryBytes = int64_t{64} << 20;
 //  - the memory of the machine;
 //  - the limits of the cgroups that the process is in, version 1 or 2, theirs and their parents';
 //  - RLIMIT_AS, less kAddressOverheadBytes.
-// `root`: where /proc and /sys lie, for tests.
 int64_t FindMemoryLimit(const std::string& root = "");
+
+// Processors, > 0, maybe a fraction: those that the process may run on, or less by the quotas of
+// its cgroups and of their parents.
+double FindProcessorLimit(const std::string& root = "");
 
 // RLIMIT_AS; 0 = none.
 int64_t AddressSpaceLimit();
@@ -37,4 +41,4 @@ MemoryState ReadMemoryState(const std::string& root = "");
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_PROCESS_MEMORY_MEMORY_LIMIT_H_
+#endif  // ORBSERVE_SERVER_PROCESS_LIMITS_H_
