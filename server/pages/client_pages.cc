@@ -12,10 +12,10 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
-#include "server/clients/identity.h"
+#include "features/errors.h"
 #include "server/pages/page_parts.h"
 #include "server/pages/pages.h"
-#include "server/pages/pages.pb.h"
+#include "server/telemetry/pages.pb.h"
 
 namespace orbserve {
 namespace {
@@ -42,34 +42,6 @@ absl::StatusOr<size_t> RowsOf(absl::string_view query, size_t most) {
         absl::StrCat("ask for ?n=N with a number of clients in [1, ", kMaxClientRows, "]"));
   }
   return rows;
-}
-
-absl::StatusOr<server::ClientTable> TableOf(const ClientActivity& activity, absl::string_view query,
-                                            size_t most) {
-  const absl::StatusOr<size_t> rows = RowsOf(query, most);
-  if (!rows.ok()) return rows.status();
-  server::ClientTable table;
-  size_t known = 0;
-  for (const ClientUse& use : activity.Busiest(*rows, &known)) {
-    server::ClientRow& row = *table.add_clients();
-    row.set_client(DisplayName(use.client));
-    row.set_streams(static_cast<uint32_t>(use.streams));
-    row.set_received(static_cast<double>(use.received));
-    row.set_ok(static_cast<double>(use.ok));
-    row.set_dropped(static_cast<double>(use.dropped));
-    row.set_failed(static_cast<double>(use.failed));
-    row.set_bytes(static_cast<double>(use.bytes));
-    if (use.joules.has_value()) row.set_joules(*use.joules);
-    row.set_frames_per_second(use.frames_per_second);
-    row.set_bytes_per_second(use.bytes_per_second);
-    row.set_device_share(use.device_share);
-    if (use.watts.has_value()) row.set_watts(*use.watts);
-    row.set_waiting(static_cast<double>(use.waiting));
-    row.set_held_bytes(static_cast<double>(use.held_bytes));
-    row.set_idle_seconds(std::chrono::duration<double>(use.idle).count());
-  }
-  table.set_known(static_cast<uint32_t>(known));
-  return table;
 }
 
 std::string Number(double value, int digits) { return absl::StrFormat("%.*f", digits, value); }
@@ -112,14 +84,15 @@ std::string PageOf(const server::ClientTable& table) {
 }  // namespace
 
 std::vector<HttpPage> ClientPages(const ClientActivity* activity, size_t most) {
-  const auto table = [activity, most](absl::string_view query) {
-    return TableOf(*activity, query, most);
+  const auto table = [activity,
+                      most](absl::string_view query) -> absl::StatusOr<server::ClientTable> {
+    ORBSERVE_ASSIGN_OR_RETURN(const size_t rows, RowsOf(query, most));
+    return activity->Busiest(rows);
   };
   HttpPage page = {"/clients", kHtmlType,
                    [table](absl::string_view query) -> absl::StatusOr<std::string> {
-                     const absl::StatusOr<server::ClientTable> clients = table(query);
-                     if (!clients.ok()) return clients.status();
-                     return PageOf(*clients);
+                     ORBSERVE_ASSIGN_OR_RETURN(const server::ClientTable clients, table(query));
+                     return PageOf(clients);
                    },
                    kPageHeaders};
   return {std::move(page), JsonPage("/clients.json", table)};

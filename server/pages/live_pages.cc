@@ -10,10 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "server/clients/identity.h"
 #include "server/pages/page_parts.h"
 #include "server/pages/pages.h"
-#include "server/pages/pages.pb.h"
+#include "server/telemetry/pages.pb.h"
 
 namespace orbserve {
 namespace {
@@ -22,37 +21,18 @@ constexpr char kScriptType[] = "text/javascript; charset=utf-8";
 constexpr size_t kMaxStreamRows = 50;
 constexpr size_t kMaxDrawnFeatures = 2'000;
 
-double Seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
-server::StreamTable TableOf(std::vector<StreamUse> streams, bool pictures) {
+server::StreamTable TableOf(std::vector<server::StreamRow> streams, bool pictures) {
   server::StreamTable table;
   table.set_open(static_cast<uint32_t>(streams.size()));
   table.set_pictures(pictures);
   const size_t rows = std::min(streams.size(), kMaxStreamRows);
   std::partial_sort(streams.begin(), streams.begin() + static_cast<ptrdiff_t>(rows), streams.end(),
-                    [](const StreamUse& a, const StreamUse& b) {
-                      return a.received != b.received ? a.received > b.received : a.id < b.id;
+                    [](const server::StreamRow& a, const server::StreamRow& b) {
+                      return a.received() != b.received() ? a.received() > b.received()
+                                                          : a.id() < b.id();
                     });
   streams.resize(rows);
-  for (StreamUse& stream : streams) {
-    server::StreamRow& row = *table.add_streams();
-    row.set_id(static_cast<double>(stream.id));
-    row.set_client(DisplayName(stream.client));
-    row.set_pipeline(std::move(stream.preset));
-    row.set_width_px(static_cast<uint32_t>(stream.width_px));
-    row.set_height_px(static_cast<uint32_t>(stream.height_px));
-    row.set_age_seconds(Seconds(stream.age));
-    row.set_received(static_cast<double>(stream.received));
-    row.set_ok(static_cast<double>(stream.ok));
-    row.set_dropped(static_cast<double>(stream.dropped));
-    row.set_failed(static_cast<double>(stream.failed));
-    row.set_in_flight(static_cast<uint32_t>(stream.in_flight));
-    row.set_waiting(static_cast<uint32_t>(stream.waiting));
-    row.set_latency_seconds(Seconds(stream.latency));
-    row.set_features(static_cast<uint32_t>(stream.features));
-  }
+  *table.mutable_streams() = {streams.begin(), streams.end()};
   return table;
 }
 
@@ -78,14 +58,15 @@ server::FramePicture PictureOf(const StreamPicture& picture) {
 }
 
 absl::StatusOr<server::FramePicture> FrameOf(StreamPictures& pictures, absl::string_view query,
-                                             const std::vector<StreamUse>& streams) {
+                                             const std::vector<server::StreamRow>& streams) {
   uint64_t stream = 0;
   if (!absl::ConsumePrefix(&query, "stream=") || !absl::SimpleAtoi(query, &stream)) {
     return absl::InvalidArgumentError("ask for /frame.json?stream=ID, with an ID of /streams.json");
   }
   // Requests for streams that do not exist would take the place of others.
-  const bool is_open = std::any_of(streams.begin(), streams.end(),
-                                   [&](const StreamUse& each) { return each.id == stream; });
+  const bool is_open = std::any_of(
+      streams.begin(), streams.end(),
+      [&](const server::StreamRow& each) { return each.id() == static_cast<double>(stream); });
   if (!is_open) return absl::NotFoundError(absl::StrCat("no stream ", stream, " is open"));
   const auto picture = pictures.Look(stream);
   return picture == nullptr ? server::FramePicture() : PictureOf(*picture);
@@ -97,7 +78,7 @@ HttpPage FilePage(const char* path, const char* type, absl::string_view text) {
 
 }  // namespace
 
-std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
+std::vector<HttpPage> LivePages(std::function<std::vector<server::StreamRow>()> streams,
                                 const MetricsHistory* history, StreamPictures* pictures) {
   std::vector<HttpPage> pages = {
       FilePage("/", kHtmlType, kLiveHtml),

@@ -11,8 +11,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "server/pages/pages.pb.h"
 #include "server/process/clock.h"
+#include "server/telemetry/pages.pb.h"
 
 namespace orbserve {
 

@@ -13,7 +13,7 @@
 #include "server/pages/metrics_history.h"
 #include "server/serving/client_activity.h"
 #include "server/serving/stream/stream_pictures.h"
-#include "server/serving/stream/stream_use.h"
+#include "server/telemetry/pages.pb.h"
 
 namespace orbserve {
 
@@ -22,7 +22,7 @@ namespace orbserve {
 //   /history.json            the last two minutes of the metrics that are drawn over time
 //   /frame.json?stream=ID    last frame of a stream; not there unless telemetry.show_frames is set
 // `pictures`: null where frames are not shown; else it outlives the pages, as do the others.
-std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
+std::vector<HttpPage> LivePages(std::function<std::vector<server::StreamRow>()> streams,
                                 const MetricsHistory* history, StreamPictures* pictures);
 
 // The busiest clients: a page at /clients, which is brought up to date every two seconds, with and

@@ -32,7 +32,7 @@ class FeaturesService final : public v1::Features::Service {
   // Ends the streams, each when its frames in flight are answered.
   void StopStreams();
   // The open streams.
-  std::vector<StreamUse> stream_uses() { return streams_.uses(); }
+  std::vector<server::StreamRow> stream_uses() { return streams_.uses(); }
   // Waits until no call is open or comes; false when `timeout` passed before.
   bool WaitUntilQuiet(std::chrono::milliseconds timeout) { return gate_.WaitUntilQuiet(timeout); }
 

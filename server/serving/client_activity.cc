@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "features/errors.h"
+#include "server/clients/identity.h"
 
 namespace orbserve {
 namespace {
@@ -25,8 +27,8 @@ ClientActivity::Entry& ClientActivity::FindOrAdd(const ClientId& client, SteadyT
     if (clients_.size() >= kMaxClients) MakeRoom();
     Ledger::AccountPtr account = ledger_.Open(client);
     found = clients_.try_emplace(client).first;
-    found->second.use.client = client;
     found->second.account = std::move(account);
+    found->second.row.set_client(DisplayName(client));
   }
   found->second.last = now;
   return found->second;
@@ -49,8 +51,8 @@ void ClientActivity::FrameReceived(const ClientId& client, int64_t bytes) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
   Entry& entry = FindOrAdd(client, now);
-  ++entry.use.received;
-  entry.use.bytes += bytes;
+  entry.row.set_received(entry.row.received() + 1);
+  entry.row.set_bytes(entry.row.bytes() + static_cast<double>(bytes));
   entry.frames.Add(1, now);
   entry.bytes.Add(static_cast<double>(bytes), now);
 }
@@ -67,8 +69,10 @@ void ClientActivity::Update(const ClientId& client, const Change& change) {
 
 void ClientActivity::FrameEnded(const ClientId& client, const absl::Status& told) {
   Update(client, [&told](Entry& entry) {
-    const bool is_dropped = !told.ok() && ReasonOf(told) == ErrorReason::kDropped;
-    ++(told.ok() ? entry.use.ok : is_dropped ? entry.use.dropped : entry.use.failed);
+    server::ClientRow& row = entry.row;
+    if (told.ok()) return row.set_ok(row.ok() + 1);
+    if (ReasonOf(told) == ErrorReason::kDropped) return row.set_dropped(row.dropped() + 1);
+    row.set_failed(row.failed() + 1);
   });
 }
 
@@ -79,7 +83,7 @@ void ClientActivity::FrameComputed(const ClientId& client, const FrameOutcome& o
       entry.seconds.Add(busy.count() / outcome.batch_frames, entry.last);
     }
     if (outcome.energy_joules.has_value()) {
-      entry.use.joules = entry.use.joules.value_or(0) + *outcome.energy_joules;
+      entry.row.set_joules(entry.row.joules() + *outcome.energy_joules);
       entry.joules.Add(*outcome.energy_joules, entry.last);
     }
   });
@@ -94,34 +98,40 @@ void ClientActivity::StreamClosed(const ClientId& client) {
   Update(client, [](Entry&) {});
 }
 
-std::vector<ClientUse> ClientActivity::Busiest(size_t most, size_t* known) const {
+server::ClientTable ClientActivity::Busiest(size_t most) const {
   const SteadyTime now = clock_.Now();
-  std::vector<ClientUse> uses;
+  server::ClientTable table;
+  auto& rows = *table.mutable_clients();
   {
     absl::MutexLock lock(&mutex_);
-    *known = clients_.size();
-    uses.reserve(clients_.size());
     for (const auto& [client, entry] : clients_) {
-      ClientUse& use = uses.emplace_back(entry.use);
-      use.streams = entry.account->held(Resource::kStreams);
-      use.waiting = entry.account->held(Resource::kFrames);
-      for (const Resource bytes : kHeldBytes) use.held_bytes += entry.account->held(bytes);
-      use.frames_per_second = entry.frames.PerSecond(now);
-      use.bytes_per_second = entry.bytes.PerSecond(now);
-      use.device_share = entry.seconds.PerSecond(now);
-      if (use.joules.has_value()) use.watts = entry.joules.PerSecond(now);
-      use.idle = now - entry.last;
+      server::ClientRow& row = *rows.Add();
+      row = entry.row;
+      row.set_streams(static_cast<uint32_t>(entry.account->held(Resource::kStreams)));
+      row.set_waiting(static_cast<double>(entry.account->held(Resource::kFrames)));
+      int64_t held_bytes = 0;
+      for (const Resource bytes : kHeldBytes) held_bytes += entry.account->held(bytes);
+      row.set_held_bytes(static_cast<double>(held_bytes));
+      row.set_frames_per_second(entry.frames.PerSecond(now));
+      row.set_bytes_per_second(entry.bytes.PerSecond(now));
+      row.set_device_share(entry.seconds.PerSecond(now));
+      if (row.has_joules()) row.set_watts(entry.joules.PerSecond(now));
+      row.set_idle_seconds(std::chrono::duration<double>(now - entry.last).count());
     }
   }
-  const size_t count = std::min(most, uses.size());
-  std::partial_sort(uses.begin(), uses.begin() + static_cast<ptrdiff_t>(count), uses.end(),
-                    [](const ClientUse& a, const ClientUse& b) {
-                      if (a.device_share != b.device_share) return a.device_share > b.device_share;
-                      if (a.received != b.received) return a.received > b.received;
-                      return a.client.name < b.client.name;
+  const int known = rows.size();
+  table.set_known(static_cast<uint32_t>(known));
+  const int count = std::min(static_cast<int>(most), known);
+  std::partial_sort(rows.pointer_begin(), rows.pointer_begin() + count, rows.pointer_end(),
+                    [](const server::ClientRow* a, const server::ClientRow* b) {
+                      if (a->device_share() != b->device_share()) {
+                        return a->device_share() > b->device_share();
+                      }
+                      if (a->received() != b->received()) return a->received() > b->received();
+                      return a->client() < b->client();
                     });
-  uses.resize(count);
-  return uses;
+  rows.DeleteSubrange(count, known - count);
+  return table;
 }
 
 }  // namespace orbserve

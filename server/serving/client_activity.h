@@ -9,8 +9,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -19,30 +17,9 @@
 #include "server/clients/ledger.h"
 #include "server/process/clock.h"
 #include "server/serving/frame/frame_record.h"
+#include "server/telemetry/pages.pb.h"
 
 namespace orbserve {
-
-// Counts what a client has done since it was first seen.
-struct ClientUse {
-  ClientId client;
-  // What it holds now: open streams, frames that wait, and memory for messages and answers.
-  int64_t streams = 0;
-  int64_t waiting = 0;
-  int64_t held_bytes = 0;
-  int64_t received = 0;  // frames
-  int64_t ok = 0;
-  int64_t dropped = 0;  // by the drop policy
-  int64_t failed = 0;   // otherwise
-  int64_t bytes = 0;    // of its images
-  // Energy of its frames, as their answers estimate it; nothing while no answer had an estimate.
-  std::optional<double> joules;
-  // Over the last ten seconds or so.
-  double frames_per_second = 0;
-  double bytes_per_second = 0;
-  double device_share = 0;      // of one device's time; frames of a batch share its time equally
-  std::optional<double> watts;  // as `joules`
-  std::chrono::nanoseconds idle{};  // since its last frame or stream
-};
 
 // The clients that were active lately, for the people who run the server. Thread-safe: a short lock
 // for each event.
@@ -64,9 +41,8 @@ class ClientActivity {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void StreamClosed(const ClientId& client) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The `most` clients that take most of the devices' time, the busiest first; `known` is how many
-  // there are altogether.
-  std::vector<ClientUse> Busiest(size_t most, size_t* known) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The `most` clients that take most of the devices' time, the busiest first.
+  server::ClientTable Busiest(size_t most) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // A sum that fades, so that it tells a rate.
@@ -90,7 +66,7 @@ class ClientActivity {
     SteadyTime at_;
   };
   struct Entry {
-    ClientUse use;
+    server::ClientRow row;  // what has been counted
     Ledger::AccountPtr account;
     Rate frames, bytes, seconds, joules;
     SteadyTime last;

@@ -160,7 +160,7 @@ void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::
     is_over = IsOver();
     has_ended = frame->is_extracted;
     if (is_over) {
-      CountEnd(*frame, GoneStatus(WorkKind::kFrames, frame->arrival, frame->deadline), {});
+      CountEnd(*frame, GoneStatus(WorkKind::kFrames, frame->arrival, frame->deadline));
     } else {
       ++unanswered_;
       next_response_bytes_ = frame->response_bound.For(frame->most_features);
@@ -244,9 +244,9 @@ void Stream::Encode(StreamFrame& frame) {
   if (call == nullptr) return;
   const std::shared_ptr<const Features> features = frame.result.outcome.features;
   if (features != nullptr) {
-    frame.seen = {.features = static_cast<int>(features->count()),
-                  .width_px = features->image_width_px,
-                  .height_px = features->image_height_px};
+    frame.seen = {.features = static_cast<uint32_t>(features->count()),
+                  .width_px = static_cast<uint32_t>(features->image_width_px),
+                  .height_px = static_cast<uint32_t>(features->image_height_px)};
   }
   frame.result.outcome.times.Enter(FramePhase::kEncode, clock_.Now());
   frame.response = call->Encode(frame);
@@ -423,7 +423,7 @@ Stream::Released Stream::TakeFrames() {
   const SteadyTime now = clock_.Now();
   for (const StreamFramePtr& frame : frames_) {
     tickets.push_back(frame->ticket);
-    CountEnd(*frame, GoneStatus(WorkKind::kFrames, now, frame->deadline), {});
+    CountEnd(*frame, GoneStatus(WorkKind::kFrames, now, frame->deadline));
   }
   next_deadline_ = kNever;
   room_.Clear();
@@ -486,23 +486,23 @@ void Stream::Decide(Outgoing& outgoing) {
     Reserve(frame, static_cast<int64_t>(outgoing.message.size));
   }
   LogFailure("StreamFrames.frame", told, [this] { return DisplayName(client_); });
-  CountEnd(frame, told, frame.seen);
+  CountEnd(frame, told);
 }
 
-void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
-                      const StreamUse::Seen& seen) {
+void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told) {
   parts_.frames->Ended("StreamFrames", client_, frame.result.outcome.times, told,
-                       told.ok() ? seen.features : 0);
+                       told.ok() ? frame.seen.features : 0);
   if (!told.ok()) {
-    ++(ReasonOf(told) == ErrorReason::kDropped ? counts_.dropped : counts_.failed);
-    return;
+    const bool is_dropped = ReasonOf(told) == ErrorReason::kDropped;
+    if (is_dropped) return counts_.set_dropped(counts_.dropped() + 1);
+    return counts_.set_failed(counts_.failed() + 1);
   }
-  ++counts_.ok;
-  counts_.latency = clock_.Now() - frame.arrival;
-  counts_.features = seen.features;
-  if (seen.width_px == 0) return;
-  counts_.width_px = seen.width_px;
-  counts_.height_px = seen.height_px;
+  counts_.set_ok(counts_.ok() + 1);
+  counts_.set_latency_seconds(std::chrono::duration<double>(clock_.Now() - frame.arrival).count());
+  counts_.set_features(frame.seen.features);
+  if (frame.seen.width_px == 0) return;
+  counts_.set_width_px(frame.seen.width_px);
+  counts_.set_height_px(frame.seen.height_px);
 }
 
 void Stream::FinishNow(const absl::Status& status) {
@@ -562,7 +562,8 @@ void Stream::Done() {
 }
 
 std::string Stream::CloseLine() {
-  const StreamUse end = use();
+  const server::StreamRow end = use();
+  const auto frames = [](double count) { return static_cast<int64_t>(count); };
   absl::MutexLock lock(&mutex_);
   absl::string_view why = "ended";
   std::string reason;
@@ -574,23 +575,23 @@ std::string Stream::CloseLine() {
     // The end of the client's messages may come before its cancellation.
     why = "cancelled";
   }
-  return absl::StrCat("event=stream_closed stream=", end.id,
-                      " client=", LogValue(DisplayName(end.client)), " why=", why,
-                      " seconds=", std::chrono::duration<double>(end.age).count(),
-                      " frames=", end.received, " ok=", end.ok, " dropped=", end.dropped,
-                      " failed=", end.failed, " message=", LogValue(final_status_.message()));
+  return absl::StrCat("event=stream_closed stream=", id_, " client=", LogValue(end.client()),
+                      " why=", why, " seconds=", end.age_seconds(),
+                      " frames=", frames(end.received()), " ok=", frames(end.ok()),
+                      " dropped=", frames(end.dropped()), " failed=", frames(end.failed()),
+                      " message=", LogValue(final_status_.message()));
 }
 
-StreamUse Stream::use() {
+server::StreamRow Stream::use() {
   absl::MutexLock lock(&mutex_);
-  StreamUse use = counts_;
-  use.id = id_;
-  use.client = client_;
-  use.age = clock_.Now() - begin_;
-  if (options_ != nullptr) use.preset = options_->preset;
-  use.received = static_cast<int64_t>(frames_read_);
-  use.in_flight = in_flight_;
-  use.waiting = static_cast<int>(room_.size());
+  server::StreamRow use = counts_;
+  use.set_id(static_cast<double>(id_));
+  use.set_client(DisplayName(client_));
+  use.set_age_seconds(std::chrono::duration<double>(clock_.Now() - begin_).count());
+  if (options_ != nullptr) use.set_pipeline(options_->preset);
+  use.set_received(static_cast<double>(frames_read_));
+  use.set_in_flight(static_cast<uint32_t>(in_flight_));
+  use.set_waiting(static_cast<uint32_t>(room_.size()));
   return use;
 }
 

@@ -71,9 +71,9 @@
 #include "server/serving/stream/stream_frame.h"
 #include "server/serving/stream/stream_pictures.h"
 #include "server/serving/stream/stream_registry.h"
-#include "server/serving/stream/stream_use.h"
 #include "server/serving/stream/waiting_room.h"
 #include "server/telemetry/metrics.h"
+#include "server/telemetry/pages.pb.h"
 
 namespace orbserve {
 
@@ -141,7 +141,7 @@ class Stream final : public FrameSequence {
   // Set by Start().
   const ClientId& client() const { return client_; }
   uint64_t id() const { return id_; }
-  StreamUse use() ABSL_LOCKS_EXCLUDED(mutex_);
+  server::StreamRow use() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // A message that waits to be written.
@@ -164,7 +164,7 @@ class Stream final : public FrameSequence {
   // Decides what the client is told about the frame of this message, which is to be written next,
   // and counts it.
   void Decide(Outgoing& outgoing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountEnd(const StreamFrame& frame, const absl::Status& told, const StreamUse::Seen& seen)
+  void CountEnd(const StreamFrame& frame, const absl::Status& told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts and takes out the frames of a stream that is over, whose results nobody reads.
   Released TakeFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -239,7 +239,7 @@ class Stream final : public FrameSequence {
   Holding responses_ ABSL_GUARDED_BY(mutex_);  // what frames_ and outgoing_ have reserved
   int64_t next_response_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);    // front = being written if writing_
-  StreamUse counts_ ABSL_GUARDED_BY(mutex_);                 // of the frames that have ended
+  server::StreamRow counts_ ABSL_GUARDED_BY(mutex_);         // of the frames that have ended
 };
 
 }  // namespace orbserve

@@ -21,9 +21,15 @@
 #include "server/clients/client_id.h"
 #include "server/serving/frame/frame_record.h"
 #include "server/serving/stream/stream_pictures.h"
-#include "server/serving/stream/stream_use.h"
 
 namespace orbserve {
+
+// The parts of a frame's result that the live page shows. All zero for a frame without features.
+struct SeenResult {
+  uint32_t features = 0;
+  uint32_t width_px = 0;
+  uint32_t height_px = 0;
+};
 
 // Choice of the frame to drop when no more frames may wait.
 enum class DropPolicy {
@@ -150,7 +156,7 @@ struct StreamFrame final : FrameRecord {
   StreamResult result;    // from its computation on; of whoever encodes it while it is given out
   MessageBytes response;  // encoded, until it is written
   std::vector<MessageBytes> opened;  // go behind it
-  StreamUse::Seen seen;
+  SeenResult seen;
   std::vector<size_t> targets;  // of each match job: its place in result.matches
   // From the start of the frame until it is settled: its features as a target of matches, its
   // pyramid, all winners, and the tracks as they are if the frame does not fail.

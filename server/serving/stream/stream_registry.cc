@@ -146,11 +146,11 @@ std::vector<std::shared_ptr<Stream>> StreamRegistry::streams() {
   return streams;
 }
 
-std::vector<StreamUse> StreamRegistry::uses() {
-  std::vector<StreamUse> uses;
+std::vector<server::StreamRow> StreamRegistry::uses() {
+  std::vector<server::StreamRow> uses;
   for (const auto& stream : streams()) {
-    StreamUse use = stream->use();
-    if (use.id != 0) uses.push_back(std::move(use));  // else it has just been added
+    server::StreamRow use = stream->use();
+    if (use.id() != 0) uses.push_back(std::move(use));  // else it has just been added
   }
   return uses;
 }

@@ -37,7 +37,7 @@
 #include "server/clients/client_id.h"
 #include "server/clients/ledger.h"
 #include "server/process/clock.h"
-#include "server/serving/stream/stream_use.h"
+#include "server/telemetry/pages.pb.h"
 
 namespace orbserve {
 
@@ -72,7 +72,7 @@ class StreamRegistry {
   void GiveUpPlace(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<std::shared_ptr<Stream>> streams() ABSL_LOCKS_EXCLUDED(mutex_);
-  std::vector<StreamUse> uses() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<server::StreamRow> uses() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {

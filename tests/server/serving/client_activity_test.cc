@@ -9,6 +9,7 @@
 #include "features/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/clients/identity.h"
 #include "tests/server/serving/fake_clock.h"
 
 namespace orbserve {
@@ -37,7 +38,11 @@ class ClientActivityTest : public ::testing::Test {
     activity_.FrameComputed(NamedPeer(name), outcome);
     activity_.FrameEnded(NamedPeer(name), absl::OkStatus());
   }
-  std::vector<ClientUse> Busiest(size_t most) { return activity_.Busiest(most, &known_); }
+  std::vector<server::ClientRow> Busiest(size_t most) {
+    const server::ClientTable table = activity_.Busiest(most);
+    known_ = table.known();
+    return {table.clients().begin(), table.clients().end()};
+  }
 
   FakeClock clock_;
   Ledger ledger_;
@@ -56,15 +61,15 @@ TEST_F(ClientActivityTest, FramesAreCountedByTheirEnds) {
   Complete("a");
   activity_.FrameEnded(NamedPeer("a"), MakeError(ErrorReason::kDropped, "failed"));
   activity_.FrameEnded(NamedPeer("a"), MakeError(ErrorReason::kBadImage, "failed"));
-  const std::vector<ClientUse> uses = Busiest(5);
+  const std::vector<server::ClientRow> uses = Busiest(5);
   ASSERT_THAT(uses, SizeIs(1));
-  EXPECT_EQ(uses[0].client, NamedPeer("a"));
-  EXPECT_EQ(uses[0].received, 4);
-  EXPECT_EQ(uses[0].ok, 2);
-  EXPECT_EQ(uses[0].dropped, 1);
-  EXPECT_EQ(uses[0].failed, 1);
-  EXPECT_EQ(uses[0].bytes, 4000);
-  EXPECT_DOUBLE_EQ(uses[0].joules.value(), 0.5);
+  EXPECT_EQ(uses[0].client(), DisplayName(NamedPeer("a")));
+  EXPECT_EQ(uses[0].received(), 4);
+  EXPECT_EQ(uses[0].ok(), 2);
+  EXPECT_EQ(uses[0].dropped(), 1);
+  EXPECT_EQ(uses[0].failed(), 1);
+  EXPECT_EQ(uses[0].bytes(), 4000);
+  EXPECT_DOUBLE_EQ(uses[0].joules(), 0.5);
 }
 
 // At a steady rate the rates are those of the last ten seconds or so.
@@ -74,17 +79,17 @@ TEST_F(ClientActivityTest, RatesFollowTheLoad) {
     activity_.FrameReceived(NamedPeer("a"), 1000);
     Complete("a");
   }
-  ClientUse use = Busiest(1)[0];
-  EXPECT_NEAR(use.frames_per_second, 10, 0.1);
-  EXPECT_NEAR(use.bytes_per_second, 10'000, 100);
-  EXPECT_NEAR(use.device_share, 0.5, 0.005);
-  EXPECT_NEAR(use.watts.value(), 2.5, 0.025);
-  EXPECT_EQ(use.idle.count(), 0);
+  server::ClientRow use = Busiest(1)[0];
+  EXPECT_NEAR(use.frames_per_second(), 10, 0.1);
+  EXPECT_NEAR(use.bytes_per_second(), 10'000, 100);
+  EXPECT_NEAR(use.device_share(), 0.5, 0.005);
+  EXPECT_NEAR(use.watts(), 2.5, 0.025);
+  EXPECT_EQ(use.idle_seconds(), 0);
   clock_.Advance(seconds(60));
   use = Busiest(1)[0];
-  EXPECT_LT(use.frames_per_second, 0.03);
-  EXPECT_EQ(use.idle, seconds(60));
-  EXPECT_EQ(use.received, 1000);
+  EXPECT_LT(use.frames_per_second(), 0.03);
+  EXPECT_EQ(use.idle_seconds(), 60);
+  EXPECT_EQ(use.received(), 1000);
 }
 
 TEST_F(ClientActivityTest, TheBusiestComeFirst) {
@@ -94,10 +99,10 @@ TEST_F(ClientActivityTest, TheBusiestComeFirst) {
       Complete(absl::StrCat(i));
     }
   }
-  const std::vector<ClientUse> uses = Busiest(2);
+  const std::vector<server::ClientRow> uses = Busiest(2);
   ASSERT_THAT(uses, SizeIs(2));
-  EXPECT_EQ(uses[0].client, NamedPeer("4"));
-  EXPECT_EQ(uses[1].client, NamedPeer("3"));
+  EXPECT_EQ(uses[0].client(), DisplayName(NamedPeer("4")));
+  EXPECT_EQ(uses[1].client(), DisplayName(NamedPeer("3")));
   EXPECT_EQ(known_, 5u);
 }
 
@@ -106,14 +111,14 @@ TEST_F(ClientActivityTest, EnergyThatIsNotKnownIsAbsent) {
   outcome.energy_joules.reset();
   activity_.FrameReceived(NamedPeer("a"), 1);
   Complete("a", outcome);
-  const ClientUse use = Busiest(1)[0];
-  EXPECT_FALSE(use.joules.has_value());
-  EXPECT_FALSE(use.watts.has_value());
+  const server::ClientRow use = Busiest(1)[0];
+  EXPECT_FALSE(use.has_joules());
+  EXPECT_FALSE(use.has_watts());
 }
 
 TEST_F(ClientActivityTest, WhatAClientHoldsIsWhatTheLedgerSays) {
   activity_.StreamOpened(NamedPeer("a"));
-  EXPECT_EQ(Busiest(1)[0].streams, 0);
+  EXPECT_EQ(Busiest(1)[0].streams(), 0u);
   const Ledger::AccountPtr account = ledger_.Open(NamedPeer("a"));
   const auto hold = [&](Resource resource, int64_t amount) {
     Holding holding(account, resource);
@@ -125,12 +130,12 @@ TEST_F(ClientActivityTest, WhatAClientHoldsIsWhatTheLedgerSays) {
     const Holding frames = hold(Resource::kFrames, 3);
     const Holding messages = hold(Resource::kFrameBytes, 100);
     const Holding answers = hold(Resource::kStreamResponseBytes, 20);
-    const ClientUse use = Busiest(1)[0];
-    EXPECT_EQ(use.streams, 2);
-    EXPECT_EQ(use.waiting, 3);
-    EXPECT_EQ(use.held_bytes, 120);
+    const server::ClientRow use = Busiest(1)[0];
+    EXPECT_EQ(use.streams(), 2u);
+    EXPECT_EQ(use.waiting(), 3);
+    EXPECT_EQ(use.held_bytes(), 120);
   }
-  EXPECT_EQ(Busiest(1)[0].held_bytes, 0);
+  EXPECT_EQ(Busiest(1)[0].held_bytes(), 0);
 }
 
 TEST_F(ClientActivityTest, IdleClientsMakeRoomAndThoseWithStreamsStay) {
@@ -141,15 +146,16 @@ TEST_F(ClientActivityTest, IdleClientsMakeRoomAndThoseWithStreamsStay) {
     clock_.Advance(milliseconds(1));
     activity_.FrameReceived(NamedPeer(absl::StrCat(i)), 1);
   }
-  const std::vector<ClientUse> uses = Busiest(ClientActivity::kMaxClients);
+  const std::vector<server::ClientRow> uses = Busiest(ClientActivity::kMaxClients);
   EXPECT_LE(known_, ClientActivity::kMaxClients);
   EXPECT_GT(known_, ClientActivity::kMaxClients / 2);
   bool has_open = false;
   bool has_last = false;
-  for (const ClientUse& use : uses) {
-    has_open = has_open || use.client == NamedPeer("open");
+  for (const server::ClientRow& use : uses) {
+    has_open = has_open || use.client() == DisplayName(NamedPeer("open"));
     has_last =
-        has_last || use.client == NamedPeer(absl::StrCat(3 * ClientActivity::kMaxClients - 1));
+        has_last ||
+        use.client() == DisplayName(NamedPeer(absl::StrCat(3 * ClientActivity::kMaxClients - 1)));
   }
   EXPECT_TRUE(has_open);
   EXPECT_TRUE(has_last);

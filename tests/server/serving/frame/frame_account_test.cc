@@ -54,14 +54,13 @@ TEST_F(FrameAccountTest, ThePageTheLogAndThePagesAboutClientsSayTheSame) {
   EXPECT_EQ(counts.ok, 2);
   EXPECT_EQ(counts.failed, 2);
 
-  size_t known = 0;
-  const std::vector<ClientUse> uses = clients_.Busiest(5, &known);
-  ASSERT_EQ(uses.size(), 1u);
-  EXPECT_EQ(uses[0].received, 4);
-  EXPECT_EQ(uses[0].ok, 2);
-  EXPECT_EQ(uses[0].dropped, 1);
-  EXPECT_EQ(uses[0].failed, 1);
-  EXPECT_EQ(uses[0].bytes, 3 * 150 + 7);
+  const server::ClientTable clients = clients_.Busiest(5);
+  ASSERT_EQ(clients.clients_size(), 1);
+  EXPECT_EQ(clients.clients(0).received(), 4);
+  EXPECT_EQ(clients.clients(0).ok(), 2);
+  EXPECT_EQ(clients.clients(0).dropped(), 1);
+  EXPECT_EQ(clients.clients(0).failed(), 1);
+  EXPECT_EQ(clients.clients(0).bytes(), 3 * 150 + 7);
 }
 
 TEST_F(FrameAccountTest, NoClientIsToldOkFromTheDeadlineOn) {

@@ -189,7 +189,7 @@ TEST_F(StreamTest, AFrameIsComputedToldAndCountedAndItsInputIsFreedAtOnce) {
   EXPECT_EQ(held_answers(), 10) << "the size of the answer";
   stream_->Written(true);
   EXPECT_EQ(held_answers(), 0);
-  EXPECT_EQ(stream_->use().ok, 1);
+  EXPECT_EQ(stream_->use().ok(), 1);
 }
 
 TEST_F(StreamTest, UnderBlockNothingIsReadWithoutAPlaceInFlight) {
@@ -211,7 +211,7 @@ TEST_F(StreamTest, NewestDropsTheFrameThatHasWaitedLongestAndTellsItInOrder) {
   Send(1);
   Send(2);
   const std::weak_ptr<FrameInput> waiting = input_;
-  EXPECT_EQ(stream_->use().waiting, 1);
+  EXPECT_EQ(stream_->use().waiting(), 1u);
   EXPECT_FALSE(waiting.expired());
   Send(3);
   EXPECT_TRUE(waiting.expired()) << "its message is freed, though its answer waits";
@@ -222,7 +222,7 @@ TEST_F(StreamTest, NewestDropsTheFrameThatHasWaitedLongestAndTellsItInOrder) {
   backend_.FinishBatch();
   stream_->Written(true);
   EXPECT_THAT(wire_->told, ElementsAre(Told(1, "OK"), Told(2, "DROPPED"), Told(3, "OK")));
-  EXPECT_EQ(stream_->use().dropped, 1);
+  EXPECT_EQ(stream_->use().dropped(), 1);
 }
 
 TEST_F(StreamTest, AFrameThatIsBeingComputedIsToldAtItsDeadline) {
@@ -247,7 +247,7 @@ TEST_F(StreamTest, AResultThatWaitedBeyondItsDeadlineIsToldToBeLate) {
   stream_->Written(true);  // only now the second one can be handed over
   EXPECT_THAT(wire_->told, ElementsAre(Told(1, "OK"), Told(2, "OK"), Told(2, "DEADLINE_EXCEEDED")));
   stream_->Written(true);
-  EXPECT_EQ(stream_->use().failed, 1);
+  EXPECT_EQ(stream_->use().failed(), 1);
 }
 
 TEST_F(StreamTest, ABrokenFrameFailsAloneAndLeavesItsPlace) {
