@@ -24,6 +24,11 @@ namespace {
 constexpr int64_t kGrpcBytesPerCall = int64_t{32} << 10;
 constexpr int64_t kUnprovenPart = 16;
 
+// Batches in flight of each device: one computes while the next is prepared. There are as many
+// again of frames so large that others overtake them.
+constexpr int kBatchesInFlight = 2;
+static_assert(2 * kBatchesInFlight <= gpu::kMaxLanes);
+
 }  // namespace
 
 BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimits& derived,
@@ -33,8 +38,8 @@ BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimit
   return {.max_batch_frames = static_cast<int>(batching.max_batch()),
           .max_batch_time = std::chrono::milliseconds(batching.max_batch_time_ms()),
           .max_delay = std::chrono::microseconds(batching.max_queue_delay_us()),
-          .max_batches_in_flight = derived.batches_in_flight * device_count,
-          .max_large_batches_in_flight = derived.large_batches_in_flight * device_count,
+          .max_batches_in_flight = kBatchesInFlight * device_count,
+          .max_large_batches_in_flight = kBatchesInFlight * device_count,
           .queue = {.max_items = static_cast<int>(batching.max_queue_frames()),
                     .max_items_per_client = derived.queue_frames_per_client,
                     .max_bytes = derived.queue_bytes}};
@@ -57,8 +62,8 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
           .input_budget_bytes = derived.input_bytes,
           .decodes_jpeg = backend.jpeg() != "host",
           // A lane is busy until its batch is answered, so another lane takes the next batch.
-          .lanes = std::min(2 * derived.batches_in_flight, gpu::kMaxLanes),
-          .large_lanes = std::min(derived.large_batches_in_flight, gpu::kMaxLanes),
+          .lanes = 2 * kBatchesInFlight,
+          .large_lanes = kBatchesInFlight,
           .max_batch_frames = std::min(max_batch, gpu::kMaxFramesInBatch),
           .deadline_ms = backend.device_deadline_ms(),
           .stage_sampling = static_cast<int>(config.telemetry().stage_sampling())};
@@ -87,10 +92,9 @@ ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& conf
           .max_references_per_owner = derived.references_per_client};
 }
 
-ImageLimits ImageLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived) {
+ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
   return {.max_side_px = static_cast<int>(config.max_side_px()),
-          .max_pixels = static_cast<int64_t>(config.max_pixels()),
-          .max_scans = derived.jpeg_scans};
+          .max_pixels = static_cast<int64_t>(config.max_pixels())};
 }
 
 StreamLimits StreamLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived) {
@@ -149,7 +153,6 @@ ListenerOptions ListenerOptionsOf(const server::Config& config, const DerivedLim
   options.is_plain = config.tls().cert_file().empty();
   options.max_connections = static_cast<int>(config.limits().max_connections());
   options.max_connections_per_address = derived.connections_per_address;
-  options.guard.max_calls_per_connection = derived.calls_per_connection;
   // gRPC ends calls of anybody when its own buffers are full. Two of the largest messages fit,
   // where gRPC has room for them.
   const int64_t buffer_bytes = derived.receive_buffer_bytes;
@@ -176,7 +179,8 @@ void SetChannelLimits(const server::Config& config, const DerivedLimits& derived
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, derived.calls_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             ListenerOptions().guard.max_calls_per_connection);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(kHandshakeLimit.count()));

@@ -46,7 +46,7 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedL
                                     bool on_cpu);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config,
                                               const DerivedLimits& derived);
-ImageLimits ImageLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived);
+ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived);
 // Without tokens, which are read from their file.
 IdentityOptions IdentityOptionsOf(const server::Config& config);

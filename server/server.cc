@@ -194,7 +194,7 @@ class WiredServer final : public Server {
                [this] { return backend_->progress(); }),
         frames_(&clock_, &metrics_, &clients_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(),
-                ImageLimitsOf(config.limits(), derived),
+                ImageLimitsOf(config.limits()),
                 [this](int64_t bytes) { return CheckRoom(bytes); }),
         send_timeouts_(&clock_, &metrics_,
                        std::chrono::milliseconds(config.limits().send_timeout_ms())),
@@ -389,18 +389,21 @@ class WiredServer final : public Server {
   }
 
   void MakeReloader() {
-    ReloaderOptions options;
+    std::vector<WatchedFiles> files;
+    std::function<void()> on_look;
     if (tls_ != nullptr) {
       const auto& tls = config_.tls();
       std::vector<std::string> paths = {tls.cert_file(), tls.key_file()};
       if (!tls.client_ca_file().empty()) paths.push_back(tls.client_ca_file());
-      options.files.push_back({"tls", std::move(paths), [this] { return LoadTls(); }});
+      files.push_back({"tls", std::move(paths), [this] { return LoadTls(); }});
     }
     if (!config_.token_file().empty()) {
-      options.files.push_back({"tokens", {config_.token_file()}, [this] { return LoadTokens(); }});
-      options.on_look = [this] { service_.CutUnknownStreams(); };
+      files.push_back({"tokens", {config_.token_file()}, [this] { return LoadTokens(); }});
+      on_look = [this] { service_.CutUnknownStreams(); };
     }
-    if (!options.files.empty()) reloader_ = std::make_unique<Reloader>(std::move(options));
+    if (!files.empty()) {
+      reloader_ = std::make_unique<Reloader>(std::move(files), std::move(on_look));
+    }
   }
 
   IdentityOptions OptionsOfIdentity() {

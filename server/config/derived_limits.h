@@ -42,11 +42,6 @@ struct DerivedLimits {
   std::chrono::milliseconds keepalive_timeout{0};
 
   // The same for every configuration. Only tests change them.
-  int batches_in_flight = 2;  // of each device; one computes while the next is prepared
-  // Batches of frames so large that others overtake them; batches_in_flight does not count them.
-  int large_batches_in_flight = 2;
-  int calls_per_connection = 256;
-  int jpeg_scans = 64;
   std::chrono::milliseconds stream_open_timeout{10'000};
   // Of one stream: frames that are computed, those that wait behind them, and responses that the
   // stream owes or has not sent.

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <sys/stat.h>
 #include <sys/un.h>
 
-#include <cerrno>
-#include <cstring>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -68,14 +67,13 @@ void CheckSocketFolder(absl::string_view path, Mistakes* mistakes) {
   const size_t slash = path.rfind('/');
   if (slash == absl::string_view::npos || slash == 0) return;
   const std::string folder(path.substr(0, slash));
-  struct stat info = {};
-  if (stat(folder.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return;
-    mistakes->Add(absl::StrCat("listen: ", folder, " must be a folder, to have a Unix socket"));
-  } else if (errno != EACCES) {  // another user may see it
-    mistakes->Add(absl::StrCat("listen: the folder ", folder,
-                               " of the Unix socket cannot be used: ", std::strerror(errno)));
-  }
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return;
+  if (error == std::errc::permission_denied) return;  // another user may see it
+  mistakes->Add(error
+                    ? absl::StrCat("listen: the folder ", folder,
+                                   " of the Unix socket cannot be used: ", error.message())
+                    : absl::StrCat("listen: ", folder, " must be a folder, to have a Unix socket"));
 }
 
 // `name`: a path or a name in the abstract namespace.

@@ -33,8 +33,9 @@ std::vector<FileStamp> StampsOf(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-Reloader::Reloader(ReloaderOptions options) : on_look_(std::move(options.on_look)) {
-  for (WatchedFiles& files : options.files) {
+Reloader::Reloader(std::vector<WatchedFiles> watched, std::function<void()> on_look)
+    : on_look_(std::move(on_look)) {
+  for (WatchedFiles& files : watched) {
     Group& group = groups_.emplace_back();
     group.loaded = StampsOf(files.paths);
     group.seen = group.loaded;

@@ -33,17 +33,13 @@ struct WatchedFiles {
   std::function<absl::Status()> load;
 };
 
-struct ReloaderOptions {
-  std::vector<WatchedFiles> files;
-  std::function<void()> on_look;  // called at each look; may be empty
-};
-
 // Looks at files, and calls all functions, when Look() is called.
 class Reloader {
  public:
   static constexpr std::chrono::milliseconds kPeriod{1000};  // of Look()
 
-  explicit Reloader(ReloaderOptions options);
+  // `on_look` is called at each look; may be null.
+  explicit Reloader(std::vector<WatchedFiles> watched, std::function<void()> on_look = nullptr);
 
   // Reads files that have changed and that two looks found alike: several files are not replaced in
   // the same moment. After Reload() it reads all of them. To be called every kPeriod, by one

@@ -84,11 +84,8 @@ TEST(PartOptionsTest, TheGpuIsNotAskedForMoreThanItTakes) {
   server::Config config = DefaultConfig();
   config.mutable_batching()->set_max_batch(256);
   ASSERT_TRUE(ValidateConfig(config).ok());
-  DerivedLimits derived = Derive(config);
-  derived.batches_in_flight = 64;
-  const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config, derived);
+  const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config, Derive(config));
   EXPECT_EQ(options.max_batch_frames, gpu::kMaxFramesInBatch);
-  EXPECT_EQ(options.lanes, gpu::kMaxLanes);
 }
 
 }  // namespace

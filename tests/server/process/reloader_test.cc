@@ -20,15 +20,11 @@ using ::testing::Pair;
 
 class ReloaderTest : public ::testing::Test {
  protected:
-  ReloaderOptions Options() {
-    return {.files = {{"files",
-                       {folder_ / "a", folder_ / "b"},
-                       [this] {
-                         ++loads_;
-                         return fails_ ? MakeError(ErrorReason::kBadOptions, "wrong")
-                                       : absl::OkStatus();
-                       }}},
-            .on_look = [this] { ++looks_; }};
+  std::vector<WatchedFiles> Files() {
+    return {{"files", {folder_ / "a", folder_ / "b"}, [this] {
+               ++loads_;
+               return fails_ ? MakeError(ErrorReason::kBadOptions, "wrong") : absl::OkStatus();
+             }}};
   }
   // The second look finds what the first one has seen.
   static void LookTwice(Reloader& reloader) {
@@ -45,7 +41,7 @@ class ReloaderTest : public ::testing::Test {
 TEST_F(ReloaderTest, ReadsFilesWhenOneOfThemHasChanged) {
   folder_.Write("a", "1");
   folder_.Write("b", "1");
-  Reloader reloader(Options());
+  Reloader reloader(Files(), [this] { ++looks_; });
   LookTwice(reloader);
   EXPECT_EQ(loads_, 0);
   folder_.Write("b", "22");
@@ -65,7 +61,7 @@ TEST_F(ReloaderTest, FollowsALinkThatPointsElsewhere) {
   folder_.Write("two", "2");
   folder_.Write("b", "1");
   std::filesystem::create_symlink(folder_ / "one", folder_ / "a");
-  Reloader reloader(Options());
+  Reloader reloader(Files(), [this] { ++looks_; });
   LookTwice(reloader);
   std::filesystem::create_symlink(folder_ / "two", folder_ / "new");
   std::filesystem::rename(folder_ / "new", folder_ / "a");
@@ -76,7 +72,7 @@ TEST_F(ReloaderTest, FollowsALinkThatPointsElsewhere) {
 TEST_F(ReloaderTest, TriesAFileThatWasWrongOnceAndAgainWhenItChanges) {
   folder_.Write("a", "1");
   folder_.Write("b", "1");
-  Reloader reloader(Options());
+  Reloader reloader(Files(), [this] { ++looks_; });
   fails_ = true;
   folder_.Write("a", "wrong");
   LookTwice(reloader);
@@ -96,7 +92,7 @@ TEST_F(ReloaderTest, TriesAFileThatWasWrongOnceAndAgainWhenItChanges) {
 TEST_F(ReloaderTest, ReadsAFileThatChangesWhenItChangesNoMore) {
   folder_.Write("a", "1");
   folder_.Write("b", "1");
-  Reloader reloader(Options());
+  Reloader reloader(Files(), [this] { ++looks_; });
   folder_.Write("a", "22");
   reloader.Look();
   EXPECT_EQ(loads_, 0);
@@ -110,7 +106,7 @@ TEST_F(ReloaderTest, ReadsAFileThatChangesWhenItChangesNoMore) {
 
 TEST_F(ReloaderTest, ReadsThemOnceWhenAskedTo) {
   folder_.Write("a", "1");
-  Reloader reloader(Options());
+  Reloader reloader(Files(), [this] { ++looks_; });
   reloader.Reload();
   reloader.Look();
   EXPECT_EQ(loads_, 1);
