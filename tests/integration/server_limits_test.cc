@@ -17,7 +17,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "server/process/memory/memory_limit.h"
+#include "server/process/limits.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
