@@ -12,7 +12,6 @@
 #include <iterator>
 #include <list>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "server/clients/fair_shares.h"
@@ -24,40 +23,13 @@ namespace orbserve {
 template <typename T>
 class FairQueue {
  private:
-  // Entry in a set that is ordered by the rank of shares.
-  struct Ranked : FairShares::Place {
-    struct Before {
-      bool operator()(const Ranked* a, const Ranked* b) const {
-        return a->share.rank() < b->share.rank();
-      }
-    };
-    using Set = std::set<Ranked*, Before>;
-
-    Ranked(FairShares::Share& s, Set& all) : share(s), set(all) {
-      position = set.insert(this).first;
-      share.AddPlace(this);
-    }
-    Ranked(const Ranked&) = delete;
-    Ranked& operator=(const Ranked&) = delete;
-    ~Ranked() override {
-      share.RemovePlace(this);
-      set.erase(position);
-    }
-    void TakeOut() override { node = set.extract(position); }
-    void PutBack() override { position = set.insert(std::move(node)).position; }
-
-    FairShares::Share& share;
-    Set& set;
-    typename Set::iterator position;
-    typename Set::node_type node;  // while it is taken out
+  using Place = FairShares::Place;
+  struct Owner final : Place {
+    using Place::Place;
+    Place::Set clients;  // never empty
   };
-  struct Owner final : Ranked {
-    using Ranked::Ranked;
-    typename Ranked::Set clients;  // never empty
-  };
-  struct Client final : Ranked {
-    Client(FairShares::Account* a, Owner& o)
-        : Ranked(a->share(), o.clients), account(a), owner(o) {}
+  struct Client final : Place {
+    Client(FairShares::Account* a, Owner& o) : Place(a->share(), o.clients), account(a), owner(o) {}
     FairShares::Account* const account;
     Owner& owner;
     std::list<T> items;  // never empty
@@ -76,7 +48,6 @@ class FairQueue {
 
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
-  size_t client_count() const { return clients_.size(); }
 
   // Appends to the items of a client, whose account must stay open while the item is here.
   Handle Push(FairShares::Account* account, T value) {
@@ -103,9 +74,9 @@ class FairQueue {
   // item `fits`. The handle's client is null when there is none.
   template <typename Fits>
   Handle FirstThat(const Fits& fits) const {
-    for (Ranked* const owner : by_rank_) {
-      for (Ranked* const ranked : static_cast<Owner*>(owner)->clients) {
-        Client& client = static_cast<Client&>(*ranked);
+    for (Place* const owner : by_rank_) {
+      for (Place* const client_place : static_cast<Owner*>(owner)->clients) {
+        Client& client = static_cast<Client&>(*client_place);
         if (fits(client.items.front())) return {&client, client.items.begin()};
       }
     }
@@ -148,7 +119,7 @@ class FairQueue {
   }
 
   // In this order: entries leave the set when they are destroyed.
-  typename Ranked::Set by_rank_;  // owners
+  Place::Set by_rank_;  // owners
   std::map<const FairShares::Share*, Owner> owners_;
   std::map<const FairShares::Account*, Client> clients_;
   size_t size_ = 0;

@@ -6,18 +6,22 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 namespace orbserve {
 
-void FairShares::Share::RemovePlace(Place* place) {
-  places_.erase(std::find(places_.begin(), places_.end(), place));
+FairShares::Place::~Place() {
+  share.places_.erase(std::find(share.places_.begin(), share.places_.end(), this));
+  set_.erase(position_);
 }
 
 void FairShares::Share::Move(int64_t difference_ns, uint64_t turn) {
-  for (Place* const place : places_) place->TakeOut();
+  for (Place* const place : places_) place->node_ = place->set_.extract(place->position_);
   rank_.virtual_ns += difference_ns;
   if (turn != 0) rank_.turn = turn;
-  for (Place* const place : places_) place->PutBack();
+  for (Place* const place : places_) {
+    place->position_ = place->set_.insert(std::move(place->node_)).position;
+  }
 }
 
 bool Before(const FairShares::Account& a, const FairShares::Account& b) {

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/container/btree_map.h"
@@ -44,30 +45,49 @@ class FairShares {
     friend auto operator<=>(const Rank&, const Rank&) = default;
   };
 
-  // A place of a share in an ordered set, which must not contain it while its rank changes.
-  class Place {
-   public:
-    virtual ~Place() = default;
-    virtual void TakeOut() = 0;
-    virtual void PutBack() = 0;
-  };
+  class Place;
 
   // Share of an owner, or of a name in its owner's.
   class Share {
    public:
     const Rank& rank() const { return rank_; }
-    // The place is told before and after each change of rank, until it is removed.
-    void AddPlace(Place* place) { places_.push_back(place); }
-    void RemovePlace(Place* place);
 
    private:
     friend class FairShares;
+    friend class Place;
     // Changes the virtual time, and the turn unless it is 0.
     void Move(int64_t difference_ns, uint64_t turn);
 
     Rank rank_;
     bool is_known_ = false;  // it had work before
     absl::InlinedVector<Place*, 2> places_;
+  };
+
+  // A place of a share in an ordered set, which it keeps in order while its rank changes.
+  class Place {
+   public:
+    struct Before {
+      bool operator()(const Place* a, const Place* b) const {
+        return a->share.rank() < b->share.rank();
+      }
+    };
+    using Set = std::set<Place*, Before>;
+
+    Place(Share& s, Set& set) : share(s), set_(set), position_(set.insert(this).first) {
+      share.places_.push_back(this);
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place();
+
+    Share& share;
+
+   private:
+    friend class Share;
+
+    Set& set_;
+    Set::iterator position_;
+    Set::node_type node_;  // while the rank changes
   };
 
   // Account of a client while it has open work.
