@@ -5,7 +5,7 @@
 #define ORBSERVE_SERVER_RESOURCE_METRICS_H_
 
 #include "features/backend.h"
-#include "server/clients/denials.h"
+#include "server/clients/identity.h"
 #include "server/clients/ledger.h"
 #include "server/config/config.pb.h"
 #include "server/config/derived_limits.h"

@@ -21,7 +21,6 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
-#include "server/clients/denials.h"
 #include "server/clients/identity.h"
 #include "server/clients/ledger.h"
 #include "server/clients/peer.h"

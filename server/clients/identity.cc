@@ -18,7 +18,7 @@
 #include "absl/time/clock.h"
 #include "features/errors.h"
 #include "grpc/grpc_security_constants.h"
-#include "server/process/log_format.h"
+#include "server/process/log.h"
 
 namespace orbserve {
 namespace {
@@ -102,6 +102,17 @@ absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
 }
 
 }  // namespace
+
+void Denials::Add(const Denied& denied, absl::string_view address) {
+  const auto index = static_cast<size_t>(denied.cause);
+  counts_[index].fetch_add(1, std::memory_order_relaxed);
+  LogClientEvent(ClientEvent::kDenied, [&] {
+    std::string line =
+        absl::StrCat("event=denied cause=", kDenialNames[index], " address=", LogValue(address));
+    if (!denied.detail.empty()) absl::StrAppend(&line, " detail=", LogValue(denied.detail));
+    return line;
+  });
+}
 
 absl::StatusOr<std::string> NameOfCertificate(const std::string& uri, const std::string& dns,
                                               const std::string& common_name) {
