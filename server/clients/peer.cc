@@ -72,16 +72,9 @@ std::string AddressOfOwner(absl::string_view owner) {
 std::string PeerOwner(absl::string_view peer) {
   if (absl::StartsWith(peer, "unix")) return "unix:";
   if (absl::StartsWith(peer, "inproc")) return "inproc:";
-  if (absl::ConsumePrefix(&peer, "ipv4:")) {
-    return absl::StrCat("addr:", peer.substr(0, peer.rfind(':')));
-  }
-  if (absl::ConsumePrefix(&peer, "ipv6:")) {
+  if (absl::ConsumePrefix(&peer, "ipv4:") || absl::ConsumePrefix(&peer, "ipv6:")) {
     // gRPC writes an address of IPv6 as a part of a URI, where brackets and % are encoded.
-    const std::string decoded =
-        absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
-    absl::string_view address = absl::string_view(decoded).substr(0, decoded.rfind(':'));
-    if (absl::ConsumePrefix(&address, "[")) absl::ConsumeSuffix(&address, "]");
-    return absl::StrCat("addr:", Normal(address));
+    return OwnerOfAddress(absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}}));
   }
   return std::string(peer);
 }
