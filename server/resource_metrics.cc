@@ -167,6 +167,10 @@ void AddResources(const ResourceSources& sources, MetricPage& page) {
              sources.memory.limit_bytes());
   page.Gauge("orbserve_limit_processors", "Processors that the server may use.",
              ProcessorsOf(sources));
+  page.Counter("orbserve_upkeep_cpu_seconds_total",
+               "Part of process_cpu_seconds_total that the server takes also while no client "
+               "calls: periodic tasks and HTTP pages.",
+               std::chrono::duration<double>(UpkeepTime()).count());
   page.Gauge("orbserve_memory_pressure", "1 while new work is refused for want of memory.",
              sources.memory.is_under_pressure() ? 1 : 0);
   page.Gauge("orbserve_limit_message_bytes", "Largest request message.",

@@ -294,6 +294,12 @@ TEST_F(MetricsPageTest, LimitsStandBesideUse) {
   EXPECT_EQ(Metric("orbserve_decode_waiting_tasks"), 0);
 }
 
+TEST_F(MetricsPageTest, TheUpkeepIsAPartOfTheTimeOfTheProcess) {
+  EXPECT_TRUE(Eventually([this] { return Metric("orbserve_upkeep_cpu_seconds_total") > 0; }));
+  const double upkeep_s = Metric("orbserve_upkeep_cpu_seconds_total");
+  EXPECT_LT(upkeep_s, Metric("process_cpu_seconds_total"));
+}
+
 TEST_F(MetricsPageTest, ThePlanCacheShowsItsWork) {
   server::Config config;
   config.mutable_batching()->set_max_plans(1);
