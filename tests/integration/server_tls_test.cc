@@ -88,7 +88,6 @@ TEST_F(ServerTlsTest, WithAnAuthorityOnlyItsClientsAreServed) {
   const auto as = [this](const CertificateAndKey& client) {
     return grpc::SslCredentials({own_.certificate, client.key, client.certificate});
   };
-  // The handshake of the first connection is gRPC's, those of the others are the listener's.
   for (int i = 0; i < 3; ++i) {
     const grpc::Status served = Ask(as(robot));
     EXPECT_TRUE(served.ok()) << served.error_message();

@@ -161,6 +161,8 @@ TlsAdoption::~TlsAdoption() { offered_session = nullptr; }
 
 bool TlsAdoption::is_used() { return adoption_is_used.load(std::memory_order_relaxed); }
 
+void ExpectTlsAdoption() { adoption_is_used.store(true, std::memory_order_relaxed); }
+
 OfferedTls TakeOfferedTls() {
   if (offered_session == nullptr) return {};
   adoption_is_used.store(true, std::memory_order_relaxed);

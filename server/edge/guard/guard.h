@@ -89,7 +89,7 @@ class TlsAdoption {
   TlsAdoption(const TlsAdoption&) = delete;
   TlsAdoption& operator=(const TlsAdoption&) = delete;
 
-  // True once gRPC was found to take over what is offered. Until then it makes handshakes itself.
+  // True if gRPC takes over what is offered. Else it makes handshakes itself.
   static bool is_used();
 
  private:

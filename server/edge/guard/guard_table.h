@@ -153,6 +153,9 @@ struct OfferedTls {
 };
 OfferedTls TakeOfferedTls();
 
+// What gRPC is offered will be taken: its libraries find the SSL_new() that asks for it.
+void ExpectTlsAdoption();
+
 }  // namespace orbserve
 
 #endif  // ORBSERVE_SERVER_EDGE_GUARD_GUARD_TABLE_H_

@@ -40,6 +40,13 @@ uint64_t KeyOf(const SSL* ssl) {
   return reinterpret_cast<uint64_t>(SSL_get_ex_data(ssl, KeyIndex()));
 }
 
+// The first handshake of a process, too, is made before gRPC has the connection.
+[[maybe_unused]] const bool is_expected = [] {
+  const bool is_first = dlsym(RTLD_DEFAULT, "SSL_new") == reinterpret_cast<void*>(&SSL_new);
+  if (is_first) ExpectTlsAdoption();
+  return is_first;
+}();
+
 }  // namespace
 }  // namespace orbserve
 
