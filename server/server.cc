@@ -322,7 +322,7 @@ class WiredServer final : public Server {
     return absl::OkStatus();
   }
 
-  // Whether a message, which counts in the queue already, may wait there.
+  // Says whether a message, which counts in the queue already, may wait there.
   absl::Status CheckRoom(int64_t message_bytes) const {
     const int64_t held = ledger_.held(Resource::kFrameBytes);
     const int64_t kept = std::max(derived_.kept_queue_bytes, message_bytes);

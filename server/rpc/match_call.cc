@@ -245,7 +245,8 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   Side train_;
   std::atomic<int> preparing_{3};  // both sides, and Start() itself
   SteadyTime matching_begin_;
-  // Whoever writes one of these then reads the other: the request is withdrawn in any case.
+  // A thread that writes one of these reads the other then, so that the request is withdrawn in
+  // any case.
   std::atomic<bool> cancelled_{false};
   std::atomic<MatchQueue::Ticket> match_ticket_{0};
 };

@@ -186,12 +186,12 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   std::shared_ptr<StreamCall> self_;  // held for gRPC until OnDone()
   std::shared_ptr<Stream> stream_;
 
-  // Of the reader.
+  // The reader alone uses these.
   grpc::ByteBuffer read_buffer_;
   FrameSplitter splitter_;
   std::shared_ptr<const ResolvedStream> resolved_;  // of the last `open`; null before the first
 
-  // Of the writer.
+  // The writer alone uses these.
   grpc::ByteBuffer write_buffer_;
   v1::StreamFramesResponse response_;
 };

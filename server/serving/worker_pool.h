@@ -24,7 +24,7 @@
 
 namespace orbserve {
 
-// What the tasks of a pool and their memory share. The memory of a task may outlive the pool, and
+// The tasks of a pool and their memory share this. The memory of a task may outlive the pool, and
 // with it the accounts and the lock.
 struct TaskRoom {
   explicit TaskRoom(Ledger* ledger) : shares(ledger) {}

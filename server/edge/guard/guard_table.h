@@ -153,7 +153,7 @@ struct OfferedTls {
 };
 OfferedTls TakeOfferedTls();
 
-// What gRPC is offered will be taken: its libraries find the SSL_new() that asks for it.
+// Says that gRPC takes what it is offered: its libraries find the SSL_new() that asks for it.
 void ExpectTlsAdoption();
 
 }  // namespace orbserve

@@ -53,7 +53,7 @@ class MemoryWatch {
   const MemoryWatchOptions options_;
   std::atomic<bool> is_under_pressure_{false};
   std::atomic<bool> is_under_high_pressure_{false};
-  // Of the tightest limit.
+  // This is the use of the tightest limit.
   std::atomic<int64_t> used_percent_{0};
 };
 
