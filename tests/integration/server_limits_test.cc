@@ -339,7 +339,7 @@ class UnkeptQueueTest : public ServerTest {
     config.mutable_limits()->set_memory_bytes(static_cast<uint64_t>(memory_bytes));
     StartServer(config, WithLimits([](DerivedLimits* limits) { limits->kept_queue_bytes = 0; }));
   }
-  // Of a frame that comes while another one waits.
+  // Returns the status of a frame that comes while another one waits.
   grpc::Status SecondFrame() {
     grpc::ClientContext first_context;
     const std::unique_ptr<Stream> first = Open(first_context);
