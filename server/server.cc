@@ -365,7 +365,7 @@ class WiredServer final : public Server {
     }
     tasks_->Add(kIdlePeriod, [this] { FreeIdle(); });
     if (!config_.http_listen().empty()) {
-      tasks_->Add(MetricsHistory::kPeriod, [this] { history_.Take(metrics_.Render()); });
+      tasks_->Add(MetricsHistory::kPeriod, [this] { history_.Take(metrics_.Collect()); });
     }
     // Power and clocks may come from the same driver, in which a call may hang.
     PeriodicTasks& sensors = HasDriver() ? *driver_tasks_ : *tasks_;

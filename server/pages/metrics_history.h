@@ -4,12 +4,14 @@
 #ifndef ORBSERVE_SERVER_PAGES_METRICS_HISTORY_H_
 #define ORBSERVE_SERVER_PAGES_METRICS_HISTORY_H_
 
+#include <prometheus/metric_family.h>
+
 #include <chrono>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/process/clock.h"
 #include "server/telemetry/pages.pb.h"
@@ -26,9 +28,8 @@ class MetricsHistory {
   // The clock outlives the object.
   explicit MetricsHistory(const Clock* clock) : clock_(clock) {}
 
-  // Keeps what is drawn of `metrics`, a page of /metrics of this moment. To be called once a
-  // period.
-  void Take(absl::string_view metrics);
+  // Keeps what is drawn of the families of this moment. To be called once a period.
+  void Take(std::vector<prometheus::MetricFamily> families);
   server::MetricsHistory Samples() const;
 
  private:

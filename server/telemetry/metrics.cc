@@ -120,7 +120,7 @@ class Metrics::Impl {
     return Find([&](const MetricDevice& known) { return known.device == device; });
   }
 
-  std::string Render() const {
+  std::vector<prometheus::MetricFamily> Collect() const {
     MetricPage page;
     CollectCalls(page);
     CollectStages(page);
@@ -131,7 +131,7 @@ class Metrics::Impl {
     build.Add(1, {{"version", version}});
     CollectProcess(page);
     for (const auto& source : sources) source(page);
-    return prometheus::TextSerializer().Serialize(page.Take());
+    return page.Take();
   }
 
   const std::string version;
@@ -340,6 +340,8 @@ void Metrics::AddSource(std::function<void(MetricPage&)> source) {
   impl_->sources.push_back(std::move(source));
 }
 
-std::string Metrics::Render() const { return impl_->Render(); }
+std::vector<prometheus::MetricFamily> Metrics::Collect() const { return impl_->Collect(); }
+
+std::string Metrics::Render() const { return prometheus::TextSerializer().Serialize(Collect()); }
 
 }  // namespace orbserve

@@ -104,6 +104,8 @@ class Metrics {
   // page. Not while a scrape may run.
   void AddSource(std::function<void(MetricPage&)> source);
 
+  // The families of the page, as they are now.
+  std::vector<prometheus::MetricFamily> Collect() const;
   // The page, in Prometheus' text format 0.0.4.
   std::string Render() const;
 

@@ -10,15 +10,19 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "server/telemetry/metric_page.h"
 #include "server/telemetry/pages.pb.h"
 #include "tests/server/serving/fake_clock.h"
 
 namespace orbserve {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -94,16 +98,26 @@ TEST_F(LivePagesTest, ZeroesAreWritten) {
 
 TEST_F(LivePagesTest, TheHistoryHasTheLastTwoMinutesOfWhatIsDrawn) {
   for (int i = 0; i < 100; ++i) {
-    history_.Take(absl::StrCat("# TYPE orbserve_queue_frames gauge\norbserve_queue_frames ", i,
-                               "\norbserve_frames_total{outcome=\"ok\"} 5\norbserve_streams 3\n"
-                               "orbserve_frame_duration_seconds_bucket{le=\"1\"} 0\n"));
+    MetricPage page;
+    page.Gauge("orbserve_queue_frames", "waiting", i);
+    page.Gauge("orbserve_streams", "open", 3);
+    page.Histogram("orbserve_stage_duration_seconds", "stages")
+        .AddHistogram({.sample_count = 2, .sample_sum = 3, .bucket = {{1, 1.5}}});
+    page.Histogram("orbserve_frame_duration_seconds", "frames")
+        .AddHistogram({.sample_count = 2, .sample_sum = 3, .bucket = {{0, 1}, {1, 1.5}}});
+    history_.Take(page.Take());
     clock_.Advance(std::chrono::seconds(2));
   }
   const auto pages = Pages(false);
   const auto history = Read<server::MetricsHistory>(*Find(pages, "/history.json"));
   ASSERT_EQ(history.samples_size(), 61);
-  EXPECT_EQ(history.samples(0).metrics(),
-            "orbserve_queue_frames 39\norbserve_frames_total{outcome=\"ok\"} 5\n");
+  EXPECT_THAT(
+      absl::StrSplit(history.samples(0).metrics(), '\n'),
+      AllOf(Contains("orbserve_queue_frames 39"), Contains("orbserve_stage_duration_seconds_sum 3"),
+            Contains("orbserve_frame_duration_seconds_bucket{le=\"1.5\"} 1")));
+  EXPECT_THAT(history.samples(0).metrics(),
+              AllOf(Not(HasSubstr("orbserve_streams")), Not(HasSubstr("le=\"1\"")),
+                    Not(HasSubstr("stage_duration_seconds_bucket{le=\"1.5\"}"))));
   EXPECT_EQ(history.samples(0).age_seconds(), 122);
   EXPECT_EQ(history.samples(60).age_seconds(), 2);
 }
