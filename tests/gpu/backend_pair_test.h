@@ -28,6 +28,7 @@ class BackendPairTest : public ::testing::Test {
  protected:
   void SetUp() override {
     GpuBackendOptions options;
+    options.deadline_ms = 600'000;  // the most allowed: compute-sanitizer is slow
     auto gpu = CreateGpuBackend(options);
     if (!gpu.ok()) {
       const char* const expected = std::getenv("ORBSERVE_EXPECT_GPU");
