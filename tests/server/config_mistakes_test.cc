@@ -11,8 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/program.h"
 #include "tests/client/temporary_folder.h"
-#include "tests/integration/server_process.h"
 #include "tests/support/certificates.h"
 
 namespace orbserve {
@@ -170,13 +170,21 @@ class ConfigMistakesTest : public ::testing::Test {
   std::string InFolder(const std::string& text) const {
     return absl::StrReplaceAll(text, {{"FOLDER", folder_.path()}});
   }
-  // The lines about a file, without the names of program and file.
+  // The lines about a file, without the names of program and file. The program runs in this
+  // process: where there are devices, each new process waits for their driver.
   std::vector<std::string> LinesAbout(const std::string& text) const {
     const std::string file = folder_.Write("server.textproto", InFolder(text));
-    const ServerRun run = RunServer({"--check-config", "--config", file});
-    EXPECT_EQ(run.code, 2) << text.substr(0, 1000) << "\n" << run.text;
+    std::string words[] = {"orbserve-server", "--check-config", "--config", file};
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const int code = RunServerProgram(static_cast<int>(argv.size()), argv.data());
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+    EXPECT_EQ(code, 2) << text.substr(0, 1000) << "\n" << told;
     const std::string plain =
-        absl::StrReplaceAll(run.text, {{"orbserve-server: ", ""}, {file + ":", ""}});
+        absl::StrReplaceAll(told, {{"orbserve-server: ", ""}, {file + ":", ""}});
     return absl::StrSplit(plain, '\n', absl::SkipEmpty());
   }
 
