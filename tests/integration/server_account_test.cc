@@ -23,13 +23,11 @@ using std::chrono::milliseconds;
 class AccountTest : public ServerTest {
  protected:
   void SetUp() override {
-    server::Config config;
-    config.mutable_backend()->set_name("cpu");
     ServerHooks hooks;
     hooks.wrap_backend = [this](std::unique_ptr<FeatureBackend> inner) {
       return std::make_unique<GatedBackend>(std::move(inner), &gates_);
     };
-    StartServer(std::move(config), std::move(hooks));
+    StartServer({}, std::move(hooks));
   }
   void TearDown() override {
     gates_.matches.Open();

@@ -67,15 +67,13 @@ class ServerTest : public ::testing::Test {
  protected:
   using Stream = grpc::ClientReaderWriter<v1::StreamFramesRequest, v1::StreamFramesResponse>;
 
-  void SetUp() override {
-    server::Config config;
-    config.mutable_backend()->set_name("cpu");  // also where there is a device
-    StartServer(config);
-  }
+  void SetUp() override { StartServer({}); }
 
+  // Starts a server on the processor, also where there is a device.
   void StartServer(server::Config config, ServerHooks hooks = {}) {
     stub_.reset();
     server_.reset();
+    config.mutable_backend()->set_name("cpu");
     config.set_listen("127.0.0.1:0");
     config.set_http_listen("");
     auto created = Server::Create(config, std::move(hooks));

@@ -58,7 +58,6 @@ class MetricsPageTest : public ServerTest {
   void SetUp() override { StartTimedServer({}); }
 
   void StartTimedServer(server::Config config, ServerHooks hooks = {}) {
-    config.mutable_backend()->set_name("cpu");
     hooks.wrap_backend = [](std::unique_ptr<FeatureBackend> inner) {
       return std::make_unique<TimedBackend>(std::move(inner));
     };

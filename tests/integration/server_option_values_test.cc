@@ -42,18 +42,7 @@ v1::Frame FrameOf(const testing::TestImage& image) {
   return frame;
 }
 
-// A server on the CPU backend.
-class CpuServerTest : public ServerTest {
- protected:
-  void SetUp() override {
-    server::Config config;
-    config.mutable_backend()->set_name("cpu");
-    StartServer(config);
-  }
-};
-
-class ServerOptionValueTest : public CpuServerTest,
-                              public ::testing::WithParamInterface<OptionValue> {
+class ServerOptionValueTest : public ServerTest, public ::testing::WithParamInterface<OptionValue> {
  protected:
   // Expects the answer of the CPU backend for the options of the value.
   void ExpectAnswerFor(const v1::Pipeline& pipeline) {
@@ -107,7 +96,7 @@ TEST_P(ServerOptionValueTest, OfTheCommandLineGivesTheBackendsAnswer) {
 
 using ::orbserve::testing::MatchOptionValue;
 
-class ServerMatchOptionValueTest : public CpuServerTest,
+class ServerMatchOptionValueTest : public ServerTest,
                                    public ::testing::WithParamInterface<MatchOptionValue> {
  protected:
   // Expects the matches of the oracle for the options of the value.
@@ -161,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Values, ServerMatchOptionValueTest,
 
 using ::orbserve::testing::TrackOptionValue;
 
-class ServerTrackOptionValueTest : public CpuServerTest,
+class ServerTrackOptionValueTest : public ServerTest,
                                    public ::testing::WithParamInterface<TrackOptionValue> {
  protected:
   // Expects the tracks of the CPU backend for the options of the value.

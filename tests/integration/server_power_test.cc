@@ -86,11 +86,9 @@ class ServerPowerTest : public ServerTest {
   void SetUp() override {}
 
   void StartOn(const FakeTree& tree) {
-    server::Config config;
-    config.mutable_backend()->set_name("cpu");
     ServerHooks hooks;
     hooks.sensor_root = tree.root();
-    StartServer(std::move(config), std::move(hooks));
+    StartServer({}, std::move(hooks));
   }
 
   v1::GetServerInfoResponse Info() {

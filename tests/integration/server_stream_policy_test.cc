@@ -32,7 +32,6 @@ class StreamPolicyTest : public ServerTest {
   }
 
   void StartGatedServer(server::Config config, ServerHooks hooks = {}) {
-    config.mutable_backend()->set_name("cpu");
     hooks.wrap_backend = [this](std::unique_ptr<FeatureBackend> inner) {
       return std::make_unique<GatedBackend>(std::move(inner), &gates_);
     };
