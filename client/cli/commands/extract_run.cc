@@ -17,19 +17,31 @@ namespace {
 constexpr size_t kMaxBytesInFlight = 192u << 20;
 constexpr int kMinInFlight = 8;
 constexpr int kMaxInFlight = 256;
+// For each thread that computes: frames that are read, decoded, computed and written, and some that
+// wait. More of them take fresh memory, which the system clears first, and leave the caches.
+constexpr int kInFlightPerThread = 8;
 // Files that may be read ahead of the oldest file that is not reported, in windows of calls.
 constexpr size_t kReorderWindows = 8;
 constexpr int kMaxLoaders = 4;
 
-// Calls under way: two batches, one that is computed and one that fills, but never more than the
-// server queues for a client.
-int InFlightFor(const v1::ServerLimits& limits) {
-  const int wanted =
-      std::clamp(static_cast<int>(limits.max_batch()) * 2, kMinInFlight, kMaxInFlight);
+int CpuThreadsOf(const Engine& engine) {
+  const bool is_here = engine.embedded() && engine.info().active_backend() == "cpu";
+  return is_here ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : 0;
+}
+
+}  // namespace
+
+int ExtractCallsInFlight(const v1::ServerLimits& limits, int cpu_threads) {
+  const int most = cpu_threads > 0
+                       ? std::clamp(cpu_threads * kInFlightPerThread, kMinInFlight, kMaxInFlight)
+                       : kMaxInFlight;
+  const int wanted = std::clamp(static_cast<int>(limits.max_batch()) * 2, kMinInFlight, most);
   const int queue =
       static_cast<int>(std::min<uint32_t>(limits.max_queue_frames_per_client(), kMaxInFlight));
   return queue > 0 ? std::min(wanted, queue) : wanted;
 }
+
+namespace {
 
 bool EndsTheRun(const absl::Status& status, bool with_mask) {
   if (status.code() == absl::StatusCode::kUnavailable ||
@@ -50,7 +62,7 @@ ExtractRun::ExtractRun(Engine* engine, Console* console, const RequestSetup* set
       write_(std::move(write)),
       report_(std::move(report)),
       limits_(engine->picture_limits()),
-      max_in_flight_(InFlightFor(engine->info().limits())) {}
+      max_in_flight_(ExtractCallsInFlight(engine->info().limits(), CpuThreadsOf(*engine))) {}
 
 bool ExtractRun::Stopping() const { return stop_ || Interrupted(); }
 

@@ -33,6 +33,11 @@ struct ExtractTotals {
   absl::Status lost;  // not OK: the run ended early, for example because the server went away
 };
 
+// Calls to have under way: two batches, one that is computed and one that fills, but never more
+// than the server queues for a client, nor than keep busy the `cpu_threads` that compute on this
+// machine; 0 = it computes elsewhere, or on a GPU.
+int ExtractCallsInFlight(const v1::ServerLimits& limits, int cpu_threads);
+
 // Loader threads read files and submit them, gRPC's threads receive answers, writer threads create
 // the outputs; the calling thread waits. The number of calls under way is bounded, and so are the
 // bytes of files between reading and answer (about 192 MiB).
