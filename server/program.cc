@@ -368,19 +368,14 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   const FrameCounts frames = server.frame_counts();
   spdlog::info("event=stopped complete={} frames_received={} frames_ok={} frames_failed={}",
                complete, frames.received, frames.ok, frames.failed);
-  // A lost device may hang in destructors, and in what the driver does when a process returns.
   const int loss = server.device_lost()         ? kExitDeviceLost
                    : server.self_check_failed() ? kExitSelfCheckFailed
                                                 : kExitOk;
-  if (loss != kExitOk) {
-    FlushLog(kLogTime);
-    _exit(loss);
-  }
-  created->reset();
-  const int code = complete ? kExitOk : kExitFailed;
-  // Where nobody reads standard error, the thread of the log cannot be joined.
-  if (!FlushLog(kLogTime)) _exit(code);
-  return code;
+  // A lost device may hang in destructors.
+  if (loss == kExitOk) created->reset();
+  FlushLog(kLogTime);
+  // Threads of gRPC and of drivers go on, and would use what exit handlers free.
+  _exit(loss == kExitOk && !complete ? kExitFailed : loss);
 }
 
 }  // namespace orbserve

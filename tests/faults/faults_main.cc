@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,6 +53,7 @@ int Run(int argc, char** argv) {
     }
   }
   if (!fault.ok()) return Usage();
+  std::atexit(&std::abort);  // threads of gRPC and of drivers run until the end
   signal(orbserve::FaultSignal(), [](int) { requested = true; });
   return RunServerProgram(static_cast<int>(rest.size()), rest.data(),
                           [&](std::unique_ptr<FeatureBackend> backend)

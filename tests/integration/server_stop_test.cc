@@ -66,6 +66,15 @@ TEST(ServerStopTest, AServerThatFailsItsSelfCheckEndsByItself) {
   EXPECT_NE(log.find("event=stopped complete=true"), std::string::npos) << log;
 }
 
+// Threads of gRPC would use what they free.
+TEST(ServerStopTest, NoExitHandlerRuns) {
+  // This program has one that aborts.
+  auto server = ServerProcess::Start(
+      ORBSERVE_FAULTS_PROGRAM, {"--fault", "error", "--fault-after", "9", "--backend", "cpu"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ((*server)->Stop(), 0) << (*server)->Log();
+}
+
 // gRPC, when it ends, may wait for ten seconds after a large message.
 TEST(ServerStopTest, AProcessThatSentLargeAnswersEndsAtOnce) {
   constexpr int kSidePx = 128;
