@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <barrier>
+#include <condition_variable>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -116,13 +117,33 @@ Result ByCells(const OrderMap& map, const DistanceRule& rule, int max_passes) {
   return data.result;
 }
 
+// Threads that wait sleep. Those of std::barrier spin, and get nowhere beside busy programs on few
+// processors.
+class SleepingBarrier {
+ public:
+  explicit SleepingBarrier(int threads) : threads_(threads) {}
+
+  void ArriveAndWait() {
+    std::unique_lock lock(mutex_);
+    const int round = arrived_++ / threads_;
+    if (arrived_ / threads_ > round) all_came_.notify_all();
+    all_came_.wait(lock, [&] { return arrived_ / threads_ > round; });
+  }
+
+ private:
+  const int threads_;
+  std::mutex mutex_;
+  std::condition_variable all_came_;
+  int arrived_ = 0;
+};
+
 // Lanes that are threads, which exchange values as those of a warp do.
 template <int kCount>
 class ThreadLanes {
  public:
   static constexpr int kLanes = kCount;
   struct Shared {
-    std::barrier<> barrier{kCount};
+    SleepingBarrier barrier{kCount};
     std::array<uint64_t, kCount> values{};
   };
 
@@ -148,7 +169,7 @@ class ThreadLanes {
   uint32_t Broadcast(uint32_t value, int lane) const {
     return static_cast<uint32_t>(Exchange(value)[static_cast<size_t>(lane)]);
   }
-  void Sync() const { shared_->barrier.arrive_and_wait(); }
+  void Sync() const { shared_->barrier.ArriveAndWait(); }
   template <typename T>
   T Load(const T* from) const {
     return *from;
