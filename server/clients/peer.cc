@@ -73,8 +73,9 @@ std::string PeerOwner(absl::string_view peer) {
   if (absl::StartsWith(peer, "unix")) return "unix:";
   if (absl::StartsWith(peer, "inproc")) return "inproc:";
   // Most calls come from here, and gRPC writes such an address in its one form.
-  if (absl::ConsumePrefix(&peer, "ipv4:"))
+  if (absl::ConsumePrefix(&peer, "ipv4:")) {
     return absl::StrCat("addr:", peer.substr(0, peer.rfind(':')));
+  }
   if (absl::ConsumePrefix(&peer, "ipv6:")) {
     // gRPC writes an address of IPv6 as a part of a URI, where brackets and % are encoded.
     return OwnerOfAddress(absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}}));

@@ -362,7 +362,8 @@ TEST_F(UnkeptQueueTest, FramesWaitWhileThereIsMemory) {
 TEST_F(UnkeptQueueTest, IsFullWhileTooMuchMemoryIsUsed) {
   const int64_t memory_bytes = ReadMemoryState().resident_bytes + (512 << 20);
   Start(memory_bytes);
-  // What a server takes depends on the machine; ballast comes when the server has it.
+  // The memory that a server takes depends on the machine, so the ballast is made when the server
+  // has taken its own.
   EXPECT_TRUE(SecondFrame().ok());
   std::vector<std::string> ballast;
   while (ReadMemoryState().resident_bytes < memory_bytes / 100 * 68) {

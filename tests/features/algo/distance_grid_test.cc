@@ -270,14 +270,12 @@ TEST(DistanceGridTest, ManyLanesDoAsOne) {
       for (const DistanceRule& rule : DistanceRulesOf(d)) {
         const Result expected = ByPick(map, rule, 0);
         ASSERT_EQ(ByLanes<4>(map, rule, 0), expected) << d;
+        // Sixteen lanes are sixteen threads with a barrier after each step, which takes long on few
+        // cores.
+        if (responses > 3 || d > 3) continue;
+        ASSERT_EQ(ByLanes<16>(map, rule, 0), expected) << d;
       }
     }
-  }
-  // Sixteen lanes are sixteen threads with a barrier after each step, which takes long on few
-  // cores.
-  const OrderMap small = RandomOrderMap(19, 15, 4, 3, &random);
-  for (const DistanceRule& rule : DistanceRulesOf(3)) {
-    ASSERT_EQ(ByLanes<16>(small, rule, 0), ByPick(small, rule, 0));
   }
 }
 
