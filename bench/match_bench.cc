@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Brute-force Hamming matching of 256-bit descriptors: every SIMD target and the plain loops beside
-// cv::BFMatcher. Descriptors are uniformly random (fixed seed): no early exit exists in any of
-// them, and random bits are the worst case for ours, because the k-th best improves most often.
-// Keypoints are spread evenly over a frame of 1920x1080, for matches in a window.
+// Brute-force matching of 256-bit descriptors (Hamming) and of 128 bytes (L2): every SIMD target
+// and the plain loops beside cv::BFMatcher. Descriptors are uniformly random (fixed seed): no early
+// exit exists in any of them, and random bits are the worst case for ours, because the k-th best
+// improves most often. Keypoints are spread evenly over a frame of 1920x1080, for matches in a
+// window.
 
 #include <hwy/highway.h>
 #include <tbb/task_arena.h>
@@ -18,6 +19,7 @@
 
 #include "bench/harness.h"
 #include "cpu/matching/match_descriptors.h"
+#include "features/algo/metric.h"
 #if ORBSERVE_BENCH_HAS_OPENCV
 #include <opencv2/core.hpp>
 #include <opencv2/features2d.hpp>
@@ -26,11 +28,11 @@
 namespace orbserve::bench {
 namespace {
 
-constexpr int kDescriptorBytes = 32;
+constexpr int kBinaryBytes = 32;
 
-Features RandomDescriptors(int count, uint32_t seed) {
+Features RandomDescriptors(int count, int descriptor_bytes, uint32_t seed) {
   Features features;
-  features.descriptor_bytes = kDescriptorBytes;
+  features.descriptor_bytes = descriptor_bytes;
   features.Resize(static_cast<size_t>(count));
   std::mt19937 random(seed);
   for (uint8_t& byte : features.descriptors) byte = static_cast<uint8_t>(random());
@@ -42,6 +44,7 @@ Features RandomDescriptors(int count, uint32_t seed) {
 struct Task {
   std::string name;
   MatchOptions options;
+  int descriptor_bytes = kBinaryBytes;
 };
 
 std::vector<Task> Tasks() {
@@ -52,7 +55,10 @@ std::vector<Task> Tasks() {
           {"16 best", {.k = 16}},
           {"best, window 50", {.k = 1, .window_px = 50.0f}},
           // The peer takes no mask with its cross-check.
-          {"ratio 0.8, window 50", {.k = 1, .ratio = 0.8f, .window_px = 50.0f}}};
+          {"ratio 0.8, window 50", {.k = 1, .ratio = 0.8f, .window_px = 50.0f}},
+          {"L2, two best", {.k = 2}, algo::kVectorBytes},
+          {"L2, ratio 0.8", {.k = 1, .ratio = 0.8f}, algo::kVectorBytes},
+          {"L2, cross-check", {.k = 1, .cross_check = true}, algo::kVectorBytes}};
 }
 
 #if ORBSERVE_BENCH_HAS_OPENCV
@@ -75,7 +81,8 @@ cv::Mat WindowMask(const Features& query, const Features& train, float window_px
 // compare.
 void RunPeer(const cv::Mat& query, const cv::Mat& train, const cv::Mat& mask,
              const MatchOptions& options) {
-  const cv::BFMatcher matcher(cv::NORM_HAMMING, options.cross_check);
+  const bool is_vector = algo::MetricOf(query.cols) == algo::Metric::kSquaredEuclidean;
+  const cv::BFMatcher matcher(is_vector ? cv::NORM_L2 : cv::NORM_HAMMING, options.cross_check);
   if (options.cross_check) {
     std::vector<cv::DMatch> matches;
     matcher.match(query, train, matches, mask);
@@ -87,7 +94,8 @@ void RunPeer(const cv::Mat& query, const cv::Mat& train, const cv::Mat& mask,
   std::vector<cv::DMatch> kept;
   for (const auto& pair : matches) {
     if (pair.empty()) continue;
-    const float second = pair.size() > 1 ? pair[1].distance : 8.0f * kDescriptorBytes;
+    const float second =
+        pair.size() > 1 ? pair[1].distance : static_cast<float>(algo::LargestDistance(query.cols));
     if (pair[0].distance < options.ratio * second) kept.push_back(pair[0]);
   }
 }
@@ -98,15 +106,20 @@ void RunCase(Harness& harness, int query_count, int train_count, const Task& tas
                            task.name + ", " + std::to_string(threads) +
                            (threads == 1 ? " thread" : " threads");
   if (!harness.Wants(name)) return;
-  const Features query = RandomDescriptors(query_count, 1);
-  const Features train = RandomDescriptors(train_count, 2);
+  const Features query = RandomDescriptors(query_count, task.descriptor_bytes, 1);
+  const Features train = RandomDescriptors(train_count, task.descriptor_bytes, 2);
   tbb::task_arena arena(threads);
   std::vector<Variant> variants;
 #if ORBSERVE_BENCH_HAS_OPENCV
-  const cv::Mat query_mat(query_count, kDescriptorBytes, CV_8U,
-                          const_cast<uint8_t*>(query.descriptors.data()));
-  const cv::Mat train_mat(train_count, kDescriptorBytes, CV_8U,
-                          const_cast<uint8_t*>(train.descriptors.data()));
+  cv::Mat query_mat(query_count, task.descriptor_bytes, CV_8U,
+                    const_cast<uint8_t*>(query.descriptors.data()));
+  cv::Mat train_mat(train_count, task.descriptor_bytes, CV_8U,
+                    const_cast<uint8_t*>(train.descriptors.data()));
+  if (algo::MetricOf(task.descriptor_bytes) == algo::Metric::kSquaredEuclidean) {
+    // The type that cv::SIFT answers, for which cv::BFMatcher is faster.
+    query_mat.convertTo(query_mat, CV_32F);
+    train_mat.convertTo(train_mat, CV_32F);
+  }
   cv::setNumThreads(threads);
   variants.push_back({"cv::BFMatcher", [&] {
                         RunPeer(query_mat, train_mat,
@@ -126,7 +139,8 @@ void RunCase(Harness& harness, int query_count, int train_count, const Task& tas
 }
 
 int Main(int argc, char** argv) {
-  Harness harness("match_bench", "Brute-force Hamming matching of 256-bit descriptors");
+  Harness harness("match_bench",
+                  "Brute-force matching of 256-bit descriptors, and of vectors by L2");
   if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
   harness.AddInfo("simd_target", std::string(cpu::SimdMatchKernels().name));
   harness.AddInfo("highway", std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." +

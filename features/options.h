@@ -42,7 +42,7 @@ inline constexpr IntRange kMinimumDistanceRange{1, 64};
 inline constexpr IntRange kPassRange{0, 10'000};
 inline constexpr IntRange kNeighbourRange{1, 16};
 inline constexpr IntRange kLappingRange{0, 1'000'000};
-inline constexpr IntRange kMatchDistanceRange{0, 512};
+inline constexpr IntRange kMatchDistanceRange{0, 8'323'200};  // the largest of SIFT
 inline constexpr IntRange kTrackLevelRange{1, 11};
 inline constexpr IntRange kTrackIterationRange{1, 100};
 inline constexpr IntRange kRedetectRange{0, 100};
@@ -236,13 +236,14 @@ struct FrameParameters {
   }
 };
 
-// Brute-force Hamming matching. Equal distances: the lowest train index wins.
+// Brute-force matching by the metric of the descriptors (features/algo/metric.h). Equal distances:
+// the lowest train index wins.
 struct MatchOptions {
   int k = 1;  // neighbours per query, 1..16
   float ratio =
       0.0f;  // keep where best < ratio * second best, strict in f32; (0, 1]; 0 = off; needs k = 1
-  bool cross_check = false;  // keep mutual nearest neighbours only; needs k = 1
-  int max_distance = 512;    // differing bits, 0..512
+  bool cross_check = false;                     // keep mutual nearest neighbours only; needs k = 1
+  int max_distance = kMatchDistanceRange.high;  // in the unit of a match; the largest: no limit
   // Search window: train keypoints within `window_px` of the query's place plus the offset, in x
   // and in y, both ends included; level-0 pixels, finite. 0 = everywhere. Offsets need a window.
   float window_px = 0.0f;

@@ -11,8 +11,8 @@
 #include <memory>
 #include <new>
 
-#include "features/algo/hamming.h"
 #include "features/algo/match_window.h"
+#include "features/algo/metric.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -64,9 +64,9 @@ void Take(Neighbour candidate, int k, Neighbour* list) {
 }
 
 Neighbour Measure(const uint8_t* query, int q, const uint8_t* train, int t, int descriptor_bytes) {
-  const int distance =
-      HammingDistance(query + static_cast<ptrdiff_t>(q) * descriptor_bytes,
-                      train + static_cast<ptrdiff_t>(t) * descriptor_bytes, descriptor_bytes);
+  const int distance = algo::DescriptorDistance(
+      query + static_cast<ptrdiff_t>(q) * descriptor_bytes,
+      train + static_cast<ptrdiff_t>(t) * descriptor_bytes, descriptor_bytes);
   return MakeNeighbour(static_cast<uint32_t>(distance), static_cast<uint32_t>(t));
 }
 
@@ -187,11 +187,11 @@ void KeepMutual(const MatchKernels& kernels, const PlacedRows& query, const Plac
 }
 
 // Returns true if the best of a query passes the ratio test. Its second best need not exist.
-bool StandsOut(const Neighbour* list, int descriptor_bytes, float ratio) {
+bool BestStandsOut(const Neighbour* list, int descriptor_bytes, float ratio) {
   if (list[0] == kNoNeighbour) return false;
   const int second = list[1] == kNoNeighbour ? algo::MissingSecondDistance(descriptor_bytes)
                                              : static_cast<int>(DistanceOf(list[1]));
-  return PassesRatioTest(static_cast<int>(DistanceOf(list[0])), second, ratio);
+  return algo::StandsOut(static_cast<int>(DistanceOf(list[0])), second, ratio, descriptor_bytes);
 }
 
 }  // namespace
@@ -235,7 +235,7 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
   const auto max_distance = static_cast<uint32_t>(options.max_distance);
   for (size_t q = 0; q < query.count(); ++q) {
     const Neighbour* const list = nearest.data() + q * static_cast<size_t>(k);
-    if (with_ratio && !StandsOut(list, query.descriptor_bytes, options.ratio)) continue;
+    if (with_ratio && !BestStandsOut(list, query.descriptor_bytes, options.ratio)) continue;
     for (int i = 0; i < options.k; ++i) {
       // Ascending, and kNoNeighbour is farther than any limit.
       if (DistanceOf(list[i]) > max_distance) break;

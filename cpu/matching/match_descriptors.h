@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Hamming matching on the host: of all pairs, or of those in a window. Its kernels exist twice with
-// the same bits, as those of steps do (cpu/kernels/kernel_target.h).
+// Matching of descriptors on the host (features/algo/metric.h): of all pairs, or of those in a
+// window. Its kernels exist twice with the same bits, as those of steps do
+// (cpu/kernels/kernel_target.h).
 
 #ifndef ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_
 #define ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_
@@ -20,7 +21,7 @@
 
 namespace orbserve::cpu {
 
-// One neighbour: distance in bits in the upper half, train index in the lower, so that the smaller
+// One neighbour: distance in the upper half, train index in the lower, so that the smaller
 // value is the nearer neighbour and, at equal distance, the lower index.
 using Neighbour = uint64_t;
 inline constexpr Neighbour kNoNeighbour = ~Neighbour{0};
@@ -53,7 +54,7 @@ struct MatchKernels {
   absl::string_view name;
   // For queries [query_begin, query_end): the k nearest of `train_count` descriptors, ascending,
   // into `nearest[query * k + i]`, kNoNeighbour where there are fewer. `query`, `train`: rows of
-  // `descriptor_bytes` (4, 8, 16, 32 or 64). 1 <= k <= 16. `scratch` holds
+  // `descriptor_bytes` (4, 8, 16, 32, 64 or 128). 1 <= k <= 16. `scratch` holds
   // MatchScratchBytes(train_count, descriptor_bytes), 64-byte aligned, prepared once for the train
   // set by `prepare_train` and then shared by any number of threads.
   void (*prepare_train)(const uint8_t* train, int train_count, int descriptor_bytes,
@@ -67,9 +68,9 @@ struct MatchKernels {
 };
 
 // Bytes that prepare_train may fill: a transposed copy of the train set, two bits for each of its
-// bits, padded to blocks of 512 descriptors.
+// bits, and four bytes for each descriptor, padded to blocks of 512 descriptors.
 constexpr int64_t MatchScratchBytes(int train_count, int descriptor_bytes) {
-  return (static_cast<int64_t>(train_count) + 511) / 512 * 512 * descriptor_bytes * 2;
+  return (static_cast<int64_t>(train_count) + 511) / 512 * 512 * (descriptor_bytes * 2 + 4);
 }
 
 const MatchKernels& ReferenceMatchKernels();

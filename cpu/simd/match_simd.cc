@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Brute-force Hamming matching, one descriptor of the train set per lane.
+// Brute-force matching, one descriptor of the train set per lane: here strings of bits by Hamming
+// distance, in vector_match-inl.h vectors of bytes.
 //
 // In: query rows and a train set that prepare_train has transposed, once. Out: per query the k
 // nearest, ascending. A lane sums up the distance to its own descriptor, so nothing is ever added
@@ -45,6 +46,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+
+#include "features/algo/metric.h"
 
 #ifndef ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
 #define ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
@@ -70,6 +74,9 @@ inline void Insert(Neighbour candidate, int k, Neighbour* list) {
 
 #endif  // ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
 
+// After Insert(), which it calls.
+#include "cpu/simd/vector_match-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {
 namespace HWY_NAMESPACE {
@@ -79,6 +86,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // header: only inside this namespace does the compiler count bits with one instruction.
 template <int kDescriptorBytes>
 HWY_INLINE uint32_t RowDistance(const uint8_t* a, const uint8_t* b) {
+  if constexpr (kDescriptorBytes == kVectorBytes) return VectorDistance(a, b);
   uint32_t distance = 0;
   for (int i = 0; i < kDescriptorBytes; i += 4) {
     uint32_t word_a;
@@ -179,9 +187,12 @@ void NearestInWindow(const WindowSearch& search, int query_begin, int query_end,
     case 32:
       NearestInWindowOfSize<32>(search, query_begin, query_end, k, nearest);
       break;
-    default:
-      assert(search.descriptor_bytes == 64);
+    case 64:
       NearestInWindowOfSize<64>(search, query_begin, query_end, k, nearest);
+      break;
+    default:
+      assert(search.descriptor_bytes == kVectorBytes);
+      NearestInWindowOfSize<kVectorBytes>(search, query_begin, query_end, k, nearest);
       break;
   }
 }
@@ -189,10 +200,10 @@ void NearestInWindow(const WindowSearch& search, int query_begin, int query_end,
 #if HWY_TARGET == HWY_SCALAR
 
 // One lane: words of 64 bits straight from the rows are faster than any transposed layout.
-void PrepareTrain(const uint8_t*, int, int, uint8_t*) {}
+void PrepareBits(const uint8_t*, int, int, uint8_t*) {}
 
-void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
-             int train_count, int descriptor_bytes, int k, const uint8_t*, Neighbour* nearest) {
+void NearestBits(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
+                 int train_count, int descriptor_bytes, int k, const uint8_t*, Neighbour* nearest) {
   for (int q = query_begin; q < query_end; ++q) {
     Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
     std::fill(list, list + k, kNoNeighbour);
@@ -243,7 +254,7 @@ HWY_INLINE Slice AddWithCarry(Slice a, Slice b, Slice& sum) {
 HWY_INLINE Slice LoadSlice(const uint8_t* p) { return _mm512_load_si512(p); }
 
 // [block][bit][2][64 bytes]: bit b of the block's descriptors, and its complement.
-void PrepareTrain(const uint8_t* train, int train_count, int descriptor_bytes, uint8_t* scratch) {
+void PrepareBits(const uint8_t* train, int train_count, int descriptor_bytes, uint8_t* scratch) {
   alignas(64) uint8_t bytes[64][64];
   for (int begin = 0; begin < train_count; begin += 64) {
     uint8_t* const word = scratch +
@@ -429,7 +440,7 @@ using V8 = hn::Vec<D8>;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(D8()));
 constexpr int kVectors = kGroup / kLanes;  // vectors a row
 
-void PrepareTrain(const uint8_t* train, int train_count, int descriptor_bytes, uint8_t* scratch) {
+void PrepareBits(const uint8_t* train, int train_count, int descriptor_bytes, uint8_t* scratch) {
   const ptrdiff_t group_bytes = static_cast<ptrdiff_t>(kGroup) * descriptor_bytes * kRowsPerByte;
   for (int begin = 0; begin < train_count; begin += kGroup) {
     uint8_t* const group = scratch + begin / kGroup * group_bytes;
@@ -628,9 +639,9 @@ HWY_INLINE void NearestOfSize(const uint8_t* query, int query_begin, int query_e
 
 #endif  // no 512-bit vectors
 
-void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
-             int train_count, int descriptor_bytes, int k, const uint8_t* scratch,
-             Neighbour* nearest) {
+void NearestBits(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
+                 int train_count, int descriptor_bytes, int k, const uint8_t* scratch,
+                 Neighbour* nearest) {
   switch (descriptor_bytes) {
     case 4:
       NearestOfSize<4>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
@@ -652,6 +663,25 @@ void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t
 }
 
 #endif  // HWY_TARGET != HWY_SCALAR
+
+void PrepareTrain(const uint8_t* train, int train_count, int descriptor_bytes, uint8_t* scratch) {
+  if (descriptor_bytes == kVectorBytes) {
+    PrepareVectors(train, train_count, scratch);
+  } else {
+    PrepareBits(train, train_count, descriptor_bytes, scratch);
+  }
+}
+
+void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
+             int train_count, int descriptor_bytes, int k, const uint8_t* scratch,
+             Neighbour* nearest) {
+  if (descriptor_bytes == kVectorBytes) {
+    NearestVectors(query, query_begin, query_end, train, train_count, k, scratch, nearest);
+  } else {
+    NearestBits(query, query_begin, query_end, train, train_count, descriptor_bytes, k, scratch,
+                nearest);
+  }
+}
 
 const TargetKernels& Kernels() {
   static const TargetKernels kKernels = {

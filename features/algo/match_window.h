@@ -17,6 +17,7 @@
 #ifndef ORBSERVE_FEATURES_ALGO_MATCH_WINDOW_H_
 #define ORBSERVE_FEATURES_ALGO_MATCH_WINDOW_H_
 
+#include "features/algo/metric.h"
 #include "features/host_device.h"
 
 namespace orbserve::algo {
@@ -42,10 +43,10 @@ ORBSERVE_HOST_DEVICE constexpr bool IsAdmissible(const MatchWindow& window, floa
           IsNear(window.half_side_px, train_y, query_y + window.offset_y_px));
 }
 
-// Distance that stands for the second best when a single train keypoint is admissible: every bit
-// differs. A place without a rival then passes the ratio test if it is near.
+// Distance that stands for the second best when a single train keypoint is admissible: the largest
+// there is. A place without a rival then passes the ratio test if it is near.
 ORBSERVE_HOST_DEVICE constexpr int MissingSecondDistance(int descriptor_bytes) {
-  return 8 * descriptor_bytes;
+  return LargestDistance(descriptor_bytes);
 }
 
 }  // namespace orbserve::algo

@@ -16,6 +16,22 @@ namespace {
 // Distance and index of a candidate; sorted, ties go to the lowest index.
 using Neighbours = std::vector<std::pair<int, size_t>>;
 
+int Distance(const uint8_t* a, const uint8_t* b, int bytes) {
+  return bytes == 128 ? OracleSquaredDistance(a, b) : OracleHamming(a, b, bytes);
+}
+
+// Largest distance of two descriptors.
+int Largest(int bytes) { return bytes == 128 ? 128 * 255 * 255 : 8 * bytes; }
+
+// Returns true if a ratio test lets the first of two distances pass: those of vectors are squared.
+bool Passes(int first, int second, float ratio, int bytes) {
+  const auto measured = [&](int distance) {
+    const auto number = static_cast<float>(distance);
+    return bytes == 128 ? std::sqrt(number) : number;
+  };
+  return measured(first) < ratio * measured(second);
+}
+
 }  // namespace
 
 Matches OracleMatch(const Features& query, const Features& train, const MatchOptions& options,
@@ -31,9 +47,8 @@ Matches OracleMatch(const Features& query, const Features& train, const MatchOpt
         if (std::fabs(train.x[t] - centre_x) > window.half_side) continue;
         if (std::fabs(train.y[t] - centre_y) > window.half_side) continue;
       }
-      const int distance =
-          OracleHamming(query.descriptors.data() + q * bytes, train.descriptors.data() + t * bytes,
-                        query.descriptor_bytes);
+      const int distance = Distance(query.descriptors.data() + q * bytes,
+                                    train.descriptors.data() + t * bytes, query.descriptor_bytes);
       of_query[q].push_back({distance, t});
       of_train[t].push_back({distance, q});
     }
@@ -49,8 +64,8 @@ Matches OracleMatch(const Features& query, const Features& train, const MatchOpt
       const auto [distance, t] = near[i];
       if (options.ratio > 0) {
         if (matches.ratio_undefined) continue;
-        const int second = near.size() > 1 ? near[1].first : 8 * query.descriptor_bytes;
-        if (!(static_cast<float>(distance) < options.ratio * static_cast<float>(second))) continue;
+        const int second = near.size() > 1 ? near[1].first : Largest(query.descriptor_bytes);
+        if (!Passes(distance, second, options.ratio, query.descriptor_bytes)) continue;
       }
       if (options.cross_check && of_train[t].front().second != q) continue;
       if (distance > options.max_distance) continue;

@@ -193,4 +193,10 @@ int OracleHamming(const uint8_t* a, const uint8_t* b, int bytes) {
   return distance;
 }
 
+int OracleSquaredDistance(const uint8_t* a, const uint8_t* b) {
+  double distance = 0;
+  for (int i = 0; i < 128; ++i) distance += std::pow(static_cast<double>(a[i]) - b[i], 2);
+  return static_cast<int>(distance);
+}
+
 }  // namespace orbserve::testing

@@ -47,6 +47,9 @@ double OracleGaussian(const ImageView& image, int x, int y);
 // Number of differing bits, one by one.
 int OracleHamming(const uint8_t* a, const uint8_t* b, int bytes);
 
+// Square of the Euclidean distance of two vectors of 128 unsigned bytes.
+int OracleSquaredDistance(const uint8_t* a, const uint8_t* b);
+
 }  // namespace orbserve::testing
 
 #endif  // ORBSERVE_TESTS_SUPPORT_ORACLES_H_

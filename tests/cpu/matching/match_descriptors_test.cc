@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <bitset>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -87,11 +88,20 @@ Features MakeSet(Kind kind, int count, int descriptor_bytes, uint32_t seed) {
   return FeaturesOf(rows, descriptor_bytes);
 }
 
-// The oracle: every distance by bitset, then a stable sort. Shares no code with the kernels.
+// The oracle: every distance by bitset, or in double precision, then a stable sort. Shares no code
+// with the kernels.
 namespace oracle {
 
 int Distance(const Features& a, size_t i, const Features& b, size_t j) {
   const auto bytes = static_cast<size_t>(a.descriptor_bytes);
+  if (bytes == 128) {
+    double sum = 0;
+    for (size_t n = 0; n < bytes; ++n) {
+      sum += std::pow(
+          static_cast<double>(a.descriptors[i * bytes + n]) - b.descriptors[j * bytes + n], 2);
+    }
+    return static_cast<int>(sum);
+  }
   size_t distance = 0;
   for (size_t n = 0; n < bytes; ++n) {
     const auto difference =
@@ -113,6 +123,12 @@ std::vector<std::pair<int, uint32_t>> Ranking(const Features& query, size_t q,
   return ranking;
 }
 
+// Returns the number that a ratio test compares.
+float TestedDistance(int distance, int descriptor_bytes) {
+  const auto number = static_cast<float>(distance);
+  return descriptor_bytes == 128 ? std::sqrt(number) : number;
+}
+
 Matches Match(const Features& query, const Features& train, const MatchOptions& options) {
   Matches matches;
   matches.ratio_undefined = options.ratio > 0 && train.count() == 1;
@@ -125,8 +141,9 @@ Matches Match(const Features& query, const Features& train, const MatchOptions& 
   }
   for (size_t q = 0; q < query.count(); ++q) {
     const auto ranking = Ranking(query, q, train);
-    if (options.ratio > 0 && !(static_cast<float>(ranking[0].first) <
-                               options.ratio * static_cast<float>(ranking[1].first))) {
+    const int bytes = query.descriptor_bytes;
+    if (options.ratio > 0 && !(TestedDistance(ranking[0].first, bytes) <
+                               options.ratio * TestedDistance(ranking[1].first, bytes))) {
       continue;
     }
     for (size_t i = 0; i < ranking.size() && i < static_cast<size_t>(options.k); ++i) {
@@ -194,7 +211,7 @@ TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
                                                     {.k = 1, .ratio = 0.9f},
                                                     {.k = 1, .cross_check = true},
                                                     {.k = 3, .max_distance = 11}}};
-  for (const int descriptor_bytes : {4, 8, 16, 32, 64}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32, 64, 128}) {
     for (const Kind kind : kKinds) {
       for (const int train_count : {0, 1, 2, 15, 16, 17, 63, 64, 65, 130}) {
         for (const int query_count : {0, 1, 2, 5, 17}) {
@@ -217,7 +234,7 @@ TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
 TEST_P(MatchDescriptorsTest, EqualsTheReferenceOnLargeSets) {
   constexpr uint32_t kSeed = 20260102;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
-  for (const int descriptor_bytes : {4, 8, 16, 32, 64}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32, 64, 128}) {
     for (const Kind kind : kKinds) {
       for (const int train_count : {511, 512, 513, 1000, 1537}) {
         const Features query = MakeSet(kind, 203, descriptor_bytes, kSeed + 1);
@@ -284,6 +301,66 @@ TEST_P(MatchDescriptorsTest, DistancesOf512BitsStayExact) {
           << "kind " << static_cast<int>(kind) << " k " << k;
     }
   }
+}
+
+// A vector of 128 numbers: `value`, but for the first, which is `first`.
+Row Vector(uint8_t first, uint8_t value) {
+  Row row(128, value);
+  row[0] = first;
+  return row;
+}
+
+TEST_P(MatchDescriptorsTest, SquaredDistancesOfVectorsAreExactUpToTheLargest) {
+  const Features train = FeaturesOf({Vector(255, 255), Vector(254, 255), Vector(255, 0),
+                                     Vector(0, 254), Vector(255, 255), Vector(1, 0)},
+                                    128);
+  const Matches of_zeros = Match(FeaturesOf({Vector(0, 0)}, 128), train, {.k = 16});
+  EXPECT_THAT(of_zeros.train_index, ElementsAre(5, 2, 3, 1, 0, 4));
+  EXPECT_THAT(of_zeros.distance, ElementsAre(1, 65025, 8193532, 8322691, 8323200, 8323200));
+  const Matches of_ones = Match(FeaturesOf({Vector(255, 255)}, 128), train, {.k = 16});
+  EXPECT_THAT(of_ones.train_index, ElementsAre(0, 4, 1, 3, 2, 5));
+  EXPECT_THAT(of_ones.distance, ElementsAre(0, 0, 1, 65152, 8258175, 8322691));
+  const Matches two = Match(FeaturesOf({Vector(255, 255)}, 128), train, {.k = 2});
+  EXPECT_THAT(two.train_index, ElementsAre(0, 4));
+}
+
+TEST_P(MatchDescriptorsTest, EqualVectorDistancesTakeTheLowestTrainIndex) {
+  // One vector, another vector of the same group, and other groups.
+  std::vector<Row> train(700, Vector(9, 200));
+  train[3] = train[70] = train[600] = Vector(1, 200);
+  const Features query = FeaturesOf({Vector(0, 200)}, 128);
+  const Matches four = Match(query, FeaturesOf(train, 128), {.k = 4});
+  EXPECT_THAT(four.train_index, ElementsAre(3, 70, 600, 0));
+  EXPECT_THAT(four.distance, ElementsAre(1, 1, 1, 81));
+}
+
+TEST_P(MatchDescriptorsTest, RatioOfVectorsComparesRootsAndIsStrictAtEquality) {
+  const Features query = FeaturesOf({Vector(0, 7)}, 128);
+  const MatchOptions options = {.k = 1, .ratio = 0.8f};
+  // 0.8f * 50 rounds to 40; the squares 1600 and 2500 would pass at 0.8.
+  EXPECT_THAT(Match(query, FeaturesOf({Vector(40, 7), Vector(50, 7)}, 128), options).train_index,
+              IsEmpty());
+  EXPECT_THAT(Match(query, FeaturesOf({Vector(50, 7), Vector(39, 7)}, 128), options).train_index,
+              ElementsAre(1));
+}
+
+TEST_P(MatchDescriptorsTest, InAWindowAVectorWithoutARivalIsComparedWithTheLargestDistance) {
+  Features query = FeaturesOf({Vector(0, 0)}, 128);
+  // Half the root of the largest distance, 8,323,200, is the root of 2,080,800.
+  Row near(128, 0);
+  std::fill(near.begin(), near.begin() + 31, uint8_t{255});
+  near[31] = 252;  // 31 * 255 * 255 + 252 * 252 = 2,079,279
+  Row far = near;
+  far[32] = 55;  // 2,082,304
+  Features train = FeaturesOf({near, Vector(0, 0)}, 128);
+  train.x = {0.0f, 100.0f};
+  const MatchOptions options = {.k = 1, .ratio = 0.5f, .window_px = 5.0f};
+  const Matches matches = Match(query, train, options);
+  EXPECT_THAT(matches.train_index, ElementsAre(0));
+  EXPECT_THAT(matches.distance, ElementsAre(2079279));
+  train = FeaturesOf({far, Vector(0, 0)}, 128);
+  train.x = {0.0f, 100.0f};
+  EXPECT_THAT(Match(query, train, options).train_index, IsEmpty());
 }
 
 TEST_P(MatchDescriptorsTest, FewerTrainDescriptorsThanNeighboursGiveThemAll) {
@@ -389,7 +466,7 @@ TEST_P(MatchDescriptorsTest, AnyRangeOfQueriesGivesTheSameLists) {
   constexpr int kQueries = 41;
   constexpr int kNeighbours = 3;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
-  for (const int descriptor_bytes : {4, 8, 16, 32, 64}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32, 64, 128}) {
     const Features query = MakeSet(Kind::kRandom, kQueries, descriptor_bytes, kSeed);
     const Features train = MakeSet(Kind::kRandom, 700, descriptor_bytes, kSeed + 1);
     const auto bytes = static_cast<size_t>(MatchScratchBytes(700, descriptor_bytes));
@@ -429,7 +506,7 @@ TEST_P(MatchDescriptorsTest, MatchesInAWindowAreTheOracles) {
   std::mt19937 random(kSeed);
   size_t matched = 0;
   for (int set = 0; set < 600; ++set) {
-    const int descriptor_bytes = 4 << (set % 4);
+    const int descriptor_bytes = 4 << (set % 6);
     const Kind kind = kKinds[random() % 4];
     Features query = MakeSet(kind, static_cast<int>(random() % 90), descriptor_bytes, random());
     Features train = MakeSet(kind, static_cast<int>(random() % 90), descriptor_bytes, random());
