@@ -10,17 +10,32 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "features/algo/metric.h"
 
 namespace orbserve::gpu {
 
-// A neighbour as one number: distance in the upper 10 bits, index in the lower 22, so that the
-// smaller number is the nearer neighbour and, at equal distance, the lower index.
+// A neighbour as one number: distance in the upper bits, index in the lower ones, so that the
+// smaller number is the nearer neighbour and, at equal distance, the lower index. A Hamming
+// distance has 10 bits beside 22 of the index; a squared distance of vectors has half of 64 bits.
 using PackedNeighbour = uint32_t;
+using WideNeighbour = uint64_t;
 inline constexpr int kNeighbourIndexBits = 22;
-inline constexpr PackedNeighbour kNoPackedNeighbour = ~PackedNeighbour{0};
-constexpr uint32_t DistanceOfPacked(PackedNeighbour n) { return n >> kNeighbourIndexBits; }
-constexpr uint32_t IndexOfPacked(PackedNeighbour n) {
-  return n & ((1u << kNeighbourIndexBits) - 1);
+template <typename Neighbour>
+inline constexpr int kIndexBits = sizeof(Neighbour) == 4 ? kNeighbourIndexBits : 32;
+template <typename Neighbour>
+inline constexpr Neighbour kNobody = ~Neighbour{0};
+inline constexpr PackedNeighbour kNoPackedNeighbour = kNobody<PackedNeighbour>;
+template <typename Neighbour>
+constexpr uint32_t DistanceOfPacked(Neighbour n) {
+  return static_cast<uint32_t>(n >> kIndexBits<Neighbour>);
+}
+template <typename Neighbour>
+constexpr uint32_t IndexOfPacked(Neighbour n) {
+  return static_cast<uint32_t>(n & ((Neighbour{1} << kIndexBits<Neighbour>)-1));
+}
+// Size of a neighbour in units of PackedNeighbour.
+constexpr int UnitsOfNeighbour(int descriptor_bytes) {
+  return algo::MetricOf(descriptor_bytes) == algo::Metric::kHamming ? 1 : 2;
 }
 
 struct MatchPair {
@@ -28,11 +43,11 @@ struct MatchPair {
   const uint8_t* train;
   int32_t query_count;  // >= 1
   int32_t train_count;  // >= 1; both at most 2^22
-  // Of all queries, [query_count][k], ascending, kNoPackedNeighbour where there are fewer. Device
-  // or pinned host memory.
-  PackedNeighbour* nearest;
+  // Of all queries, [query_count][k], ascending, kNobody where there are fewer: PackedNeighbour, or
+  // of vectors WideNeighbour. Device or pinned host memory, 16-byte aligned.
+  void* nearest;
   // Of all train descriptors their nearest query, [train_count]; null = not wanted.
-  PackedNeighbour* reverse;
+  void* reverse;
 };
 
 inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
@@ -43,7 +58,7 @@ inline constexpr int kMaxBlockQueries = 32;
 // A launch that splits has at most one block per multiprocessor, since a block fills most of one;
 // launches of more blocks fill the device unsplit.
 constexpr size_t MatchScratchBytes(int multiprocessors) {
-  return static_cast<size_t>(multiprocessors) * kMaxBlockQueries * 2 * sizeof(PackedNeighbour);
+  return static_cast<size_t>(multiprocessors) * kMaxBlockQueries * 2 * sizeof(WideNeighbour);
 }
 constexpr size_t MatchTicketBytes(int multiprocessors) {
   return static_cast<size_t>(multiprocessors) * sizeof(uint32_t);
@@ -53,7 +68,7 @@ struct MatchParams {
   MatchPair pair[kMaxMatchPairs];
   int32_t pairs;
   int32_t k;                 // 1..16
-  int32_t descriptor_bytes;  // 4, 8, 16, 32 or 64
+  int32_t descriptor_bytes;  // 4, 8, 16, 32, 64 or 128
   bool tensor_cores;         // the device multiplies 8-bit matrices (compute capability >= 8.0)
   bool split_trains;         // may share a train set out among blocks, to fill the device
   int32_t multiprocessors;   // of the device

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "features/algo/hamming.h"
 #include "features/algo/match_window.h"
+#include "features/algo/metric.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 #include "features/match_sides.h"
@@ -52,33 +52,48 @@ void ReserveMatches(const MatchJob& job, Matches* matches) {
 }
 
 // Returns true if the best of a query passes the ratio test. Its second best need not exist.
-bool StandsOut(const PackedNeighbour* list, int descriptor_bytes, float ratio) {
-  if (list[0] == kNoPackedNeighbour) return false;
-  const int second = list[1] == kNoPackedNeighbour ? algo::MissingSecondDistance(descriptor_bytes)
+template <typename Neighbour>
+bool BestStandsOut(const Neighbour* list, int descriptor_bytes, float ratio) {
+  if (list[0] == kNobody<Neighbour>) return false;
+  const int second = list[1] == kNobody<Neighbour> ? algo::MissingSecondDistance(descriptor_bytes)
                                                    : static_cast<int>(DistanceOfPacked(list[1]));
-  return PassesRatioTest(static_cast<int>(DistanceOfPacked(list[0])), second, ratio);
+  return algo::StandsOut(static_cast<int>(DistanceOfPacked(list[0])), second, ratio,
+                         descriptor_bytes);
 }
 
 // Appends the matches of queries `first`..`first + count`. `nearest`: theirs, [count][k];
 // `reverse`: the nearest query of each train descriptor, read for a cross-check only.
+template <typename Neighbour>
 void Filter(const MatchOptions& options, int descriptor_bytes, int k, int first, int count,
-            const PackedNeighbour* nearest, const PackedNeighbour* reverse, Matches* matches) {
+            const Neighbour* nearest, const Neighbour* reverse, Matches* matches) {
   const bool with_ratio = options.ratio > 0.0f;
   const auto max_distance = static_cast<uint32_t>(options.max_distance);
   for (int row = 0; row < count; ++row) {
     const auto query = static_cast<uint32_t>(first + row);
-    const PackedNeighbour* const list = nearest + static_cast<ptrdiff_t>(row) * k;
-    if (with_ratio && !StandsOut(list, descriptor_bytes, options.ratio)) continue;
+    const Neighbour* const list = nearest + static_cast<ptrdiff_t>(row) * k;
+    if (with_ratio && !BestStandsOut(list, descriptor_bytes, options.ratio)) continue;
     for (int i = 0; i < options.k; ++i) {
       const uint32_t distance = DistanceOfPacked(list[i]);
-      // Ascending, and kNoPackedNeighbour is farther than any limit.
-      if (distance > max_distance) break;
+      // Ascending, and nobody comes last.
+      if (list[i] == kNobody<Neighbour> || distance > max_distance) break;
       const uint32_t train = IndexOfPacked(list[i]);
       if (options.cross_check && IndexOfPacked(reverse[train]) != query) continue;
       matches->query_index.push_back(query);
       matches->train_index.push_back(train);
       matches->distance.push_back(distance);
     }
+  }
+}
+
+// The same for neighbours of the size that the descriptors need.
+void FilterUnits(const MatchOptions& options, int descriptor_bytes, int k, int first, int count,
+                 const PackedNeighbour* nearest, const PackedNeighbour* reverse, Matches* matches) {
+  if (UnitsOfNeighbour(descriptor_bytes) == 1) {
+    Filter(options, descriptor_bytes, k, first, count, nearest, reverse, matches);
+  } else {
+    Filter(options, descriptor_bytes, k, first, count,
+           reinterpret_cast<const WideNeighbour*>(nearest),
+           reinterpret_cast<const WideNeighbour*>(reverse), matches);
   }
 }
 
@@ -122,9 +137,10 @@ absl::StatusOr<std::unique_ptr<MatchLane>> MatchLane::Create(const LaneContext& 
 }
 
 size_t MatchLane::ResultsOf(const MatchJob& job) {
+  const auto units = static_cast<size_t>(UnitsOfNeighbour(job.query->descriptor_bytes()));
   const size_t nearest =
-      job.query->feature_count() * static_cast<size_t>(NeighboursOf(job.options));
-  const size_t reverse = job.options.cross_check ? job.train->feature_count() : 0;
+      units * job.query->feature_count() * static_cast<size_t>(NeighboursOf(job.options));
+  const size_t reverse = job.options.cross_check ? units * job.train->feature_count() : 0;
   return RoundUp(nearest, kResultAlignment) + RoundUp(reverse, kResultAlignment);
 }
 
@@ -248,12 +264,13 @@ absl::Status MatchLane::Launch(std::vector<MatchWork>* works) {
   order_.clear();
   for (MatchWork& work : *works) {
     if (!work.status.ok() || work.k == 0) continue;
+    const auto units = static_cast<size_t>(UnitsOfNeighbour(work.descriptor_bytes));
     work.nearest = end;
-    end +=
-        RoundUp(static_cast<size_t>(work.queries) * static_cast<size_t>(work.k), kResultAlignment);
+    end += RoundUp(units * static_cast<size_t>(work.queries) * static_cast<size_t>(work.k),
+                   kResultAlignment);
     work.reverse = end;
     if (work.job->options.cross_check) {
-      end += RoundUp(static_cast<size_t>(work.trains), kResultAlignment);
+      end += RoundUp(units * static_cast<size_t>(work.trains), kResultAlignment);
     }
     order_.push_back(&work);
   }
@@ -333,8 +350,8 @@ void MatchLane::Finish(double ns_per_distance, MatchWork* work) const {
       static_cast<int64_t>(ns_per_distance * static_cast<double>(work->job->pair_count()));
   work->status = Guarded([&] {
     ReserveMatches(*work->job, work->matches);
-    Filter(work->job->options, work->descriptor_bytes, work->k, 0, work->queries,
-           results_ + work->nearest, results_ + work->reverse, work->matches);
+    FilterUnits(work->job->options, work->descriptor_bytes, work->k, 0, work->queries,
+                results_ + work->nearest, results_ + work->reverse, work->matches);
     return absl::OkStatus();
   });
 }
@@ -344,6 +361,7 @@ absl::Status MatchLane::RunSlices(const Pass& pass,
                                   int64_t* compute_ns, TakeSlice take) {
   // The host takes one half of the results while the device fills the other.
   constexpr int kHalf = static_cast<int>(kMaxResults / 2);
+  const int units = UnitsOfNeighbour(pass.descriptor_bytes);
   int64_t distances = kFirstSliceDistances;
   const PackedNeighbour* done = nullptr;
   int done_first = 0;
@@ -355,7 +373,7 @@ absl::Status MatchLane::RunSlices(const Pass& pass,
     params.k = pass.k;
     params.descriptor_bytes = pass.descriptor_bytes;
     params.split_trains = !beside_others;
-    int64_t most = std::min<int64_t>(distances / pass.trains, kHalf / pass.k);
+    int64_t most = std::min<int64_t>(distances / pass.trains, kHalf / (pass.k * units));
     if (beside_others) {
       const int each = pass.window == nullptr && MatchUsesTensorCores(params)
                            ? kQueriesOfMultiprocessor
@@ -416,10 +434,11 @@ absl::Status MatchLane::Slices(MatchWork* work,
   if (work->k == 0) return absl::OkStatus();
   const MatchOptions& options = work->job->options;
   // All that this needs is taken first, so that nothing throws while the device works.
+  const auto units = static_cast<size_t>(UnitsOfNeighbour(work->descriptor_bytes));
   std::vector<PackedNeighbour> reverse;
   ORBSERVE_RETURN_IF_ERROR(Guarded([&] {
     ReserveMatches(*work->job, work->matches);
-    if (options.cross_check) reverse.resize(static_cast<size_t>(work->trains));
+    if (options.cross_check) reverse.resize(static_cast<size_t>(work->trains) * units);
     return absl::OkStatus();
   }));
   WindowPair window = {};
@@ -445,13 +464,15 @@ absl::Status MatchLane::Slices(MatchWork* work,
                             work->has_window() ? &backwards_window : nullptr};
     ORBSERVE_RETURN_IF_ERROR(RunSlices(backwards, before_slice, &work->compute_ns,
                                        [&](int first, int count, const PackedNeighbour* nearest) {
-                                         std::copy_n(nearest, count, reverse.begin() + first);
+                                         const auto begin = static_cast<size_t>(first) * units;
+                                         std::copy_n(nearest, static_cast<size_t>(count) * units,
+                                                     reverse.data() + begin);
                                        }));
   }
   return RunSlices(pass, before_slice, &work->compute_ns,
                    [&](int first, int count, const PackedNeighbour* nearest) {
-                     Filter(options, work->descriptor_bytes, work->k, first, count, nearest,
-                            reverse.data(), work->matches);
+                     FilterUnits(options, work->descriptor_bytes, work->k, first, count, nearest,
+                                 reverse.data(), work->matches);
                    });
 }
 

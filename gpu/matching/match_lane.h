@@ -68,7 +68,7 @@ class MatchLane {
                                                            const Device& device,
                                                            Stream::Priority priority);
 
-  // Entries of kMaxResults that the results of a pair take.
+  // Entries of kMaxResults that the results of a pair take: two a neighbour of vectors.
   static size_t ResultsOf(const MatchJob& job);
   static constexpr size_t kMaxResults = size_t{1} << 19;
 
@@ -100,7 +100,8 @@ class MatchLane {
     int k;
     const WindowPair* window;  // null = none
   };
-  // Takes the neighbours of queries `first`..`first + count`, [count][k].
+  // Takes the neighbours of queries `first`..`first + count`, [count][k], of vectors as two units
+  // each.
   using TakeSlice = absl::FunctionRef<void(int first, int count, const PackedNeighbour* nearest)>;
 
   MatchLane(const LaneContext& context, const Device& device)
