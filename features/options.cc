@@ -277,6 +277,12 @@ absl::Status PipelineOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.max_passes", suppress.max_passes, kPassRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.capacity", select.capacity, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.border_px", select.border_px, BorderRange(*this)));
+  if (describe.descriptor == Descriptor::kSift) {
+    return MakeError(
+        ErrorReason::kUnsupported,
+        "describe.descriptor_type SIFT can be matched, but no pipeline of this version "
+        "computes it");
+  }
   if (describe.orientation == Orientation::kNone &&
       (describe.descriptor == Descriptor::kRBrief256 ||
        describe.descriptor == Descriptor::kRBrief32)) {
@@ -454,6 +460,8 @@ int DescriptorBytes(Descriptor descriptor) {
     case Descriptor::kTeblid512:
     case Descriptor::kBeblid512:
       return 64;
+    case Descriptor::kSift:
+      return 128;
   }
   return 0;
 }

@@ -72,7 +72,8 @@ enum class Descriptor {
   kTeblid256,
   kTeblid512,
   kBeblid256,
-  kBeblid512
+  kBeblid512,
+  kSift  // of sets that clients send: no pipeline computes it yet
 };
 // Change of light that a track follows beside its motion (paper 2, section II-E).
 enum class Illumination { kNone, kOffset, kGain, kBoth };
@@ -110,7 +111,7 @@ inline constexpr auto kEnumNames<Orientation> = EnumNames({"NONE", "INTENSITY_CE
 template <>
 inline constexpr auto kEnumNames<Descriptor> = EnumNames({"NONE", "RBRIEF_256", "RBRIEF_32",
                                                           "BFROST_256", "TEBLID_256", "TEBLID_512",
-                                                          "BEBLID_256", "BEBLID_512"});
+                                                          "BEBLID_256", "BEBLID_512", "SIFT"});
 template <>
 inline constexpr auto kEnumNames<Illumination> = EnumNames({"NONE", "OFFSET", "GAIN", "BOTH"});
 template <>
@@ -296,7 +297,7 @@ absl::Span<const Preset> Presets();
 // it is not available. Both messages name the available presets first.
 absl::StatusOr<const Preset*> FindPreset(absl::string_view name);
 
-// Bytes per descriptor: 64, 32, 4 or 0.
+// Bytes per descriptor: 128, 64, 32, 4 or 0.
 int DescriptorBytes(Descriptor descriptor);
 
 // Kind of the descriptors of a set that does not name it: RBRIEF_256 for 32 bytes, RBRIEF_32 for 4,

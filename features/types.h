@@ -26,8 +26,8 @@ struct Features {
   std::vector<uint32_t>
       source_index;  // given keypoints only: row in the caller's columns; else empty
   std::vector<uint8_t> descriptors;  // count * descriptor_bytes; test i is bit i % 8 of byte i / 8,
-                                     // of TEBLID and BEBLID bit 7 - i % 8
-  int descriptor_bytes = 0;          // 64, 32, 4 or 0
+                                     // of TEBLID and BEBLID bit 7 - i % 8; SIFT: numbers
+  int descriptor_bytes = 0;          // 128, 64, 32, 4 or 0
   // The field names the kind of the descriptors. It is NONE if there are none, or if the client
   // that sent the set did not name the kind: descriptor_kind() then derives it.
   Descriptor descriptor_type = Descriptor::kNone;
@@ -86,7 +86,7 @@ struct GivenKeypoints {
 struct Matches {
   std::vector<uint32_t> query_index;
   std::vector<uint32_t> train_index;
-  std::vector<uint32_t> distance;  // differing bits
+  std::vector<uint32_t> distance;  // differing bits; of SIFT the squared Euclidean distance
   bool ratio_undefined = false;    // ratio test with a single train descriptor: nothing passes
 
   size_t count() const { return query_index.size(); }

@@ -54,7 +54,7 @@ constexpr PipelineFlag kFlags[] = {
     {"--k", nullptr, "match.k", "N", "Nearest neighbours of every query feature, 1 to 16"},
     {"--ratio", nullptr, "match.ratio", "R", "Keep a match if its distance is below R times the second best, up to 1; 0 = off"},
     {"--cross-check", "--no-cross-check", "match.cross_check", "", "Keep only mutual nearest neighbours"},
-    {"--max-distance", nullptr, "match.max_distance", "N", "Keep matches with distances up to N bits, 0 to 512"},
+    {"--max-distance", nullptr, "match.max_distance", "N", "Keep matches with distances up to N bits, of SIFT squared; 0 to 8323200"},
     {"--match-window", nullptr, "match.window_px", "PX", "Match within PX pixels of a feature's own place, in x and in y; 0 = everywhere"},
     {"--match-offset-x", nullptr, "match.offset_x", "PX", "Move the window of --match-window to the right"},
     {"--match-offset-y", nullptr, "match.offset_y", "PX", "Move the window of --match-window down"},

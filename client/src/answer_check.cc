@@ -32,8 +32,8 @@ using google::protobuf::RepeatedField;
 constexpr int kMaxRows = 100'000;
 constexpr uint32_t kMaxSidePx = 32'767;
 constexpr int kMaxLevels = 16;
-constexpr uint32_t kMaxDistanceBits = 512;
-constexpr int kMaxNeighbours = 16;  // matches of one query row
+constexpr uint32_t kMaxDistance = 8'323'200;  // of SIFT
+constexpr int kMaxNeighbours = 16;            // matches of one query row
 constexpr size_t kMaxReferenceNameBytes = 128;
 constexpr int kMaxPageSize = 1000;
 constexpr uint32_t kMaxBatch = 256;
@@ -200,6 +200,8 @@ int BytesOf(v1::DescriptorType type) {
     case v1::DESCRIPTOR_TYPE_TEBLID_512:
     case v1::DESCRIPTOR_TYPE_BEBLID_512:
       return 64;
+    case v1::DESCRIPTOR_TYPE_SIFT:
+      return 128;
     default:
       return -1;
   }
@@ -207,8 +209,8 @@ int BytesOf(v1::DescriptorType type) {
 
 absl::Status CheckDescriptors(absl::string_view where, const v1::FeatureSet& features) {
   const uint32_t bytes = features.descriptor_bytes();
-  if (bytes != 0 && bytes != 4 && bytes != 32 && bytes != 64) {
-    return Wrong(Join(where, "descriptor_bytes"), absl::StrCat(bytes), "0, 4, 32 or 64");
+  if (bytes != 0 && bytes != 4 && bytes != 32 && bytes != 64 && bytes != 128) {
+    return Wrong(Join(where, "descriptor_bytes"), absl::StrCat(bytes), "0, 4, 32, 64 or 128");
   }
   const int of_type = BytesOf(features.descriptor_type());
   if (of_type >= 0 && bytes != static_cast<uint32_t>(of_type)) {
@@ -287,7 +289,7 @@ absl::Status CheckMatchSet(absl::string_view where, const v1::MatchSet& matches,
   ORBSERVE_RETURN_IF_WRONG(check_rows("query_index", matches.query_index(), query_count));
   ORBSERVE_RETURN_IF_WRONG(check_rows("train_index", matches.train_index(), train_count));
   ORBSERVE_RETURN_IF_WRONG(
-      CheckColumnRange(where, "distance", matches.distance(), 0u, kMaxDistanceBits));
+      CheckColumnRange(where, "distance", matches.distance(), 0u, kMaxDistance));
   int neighbours = 1;  // of the query row, so far
   for (int i = 1; i < rows; ++i) {
     const uint32_t before = matches.query_index(i - 1);

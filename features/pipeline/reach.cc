@@ -56,6 +56,7 @@ Reach Reach::Of(const PipelineOptions& options) {
         reach.patch_factor = 5.0f;
       }
       [[fallthrough]];
+    case Descriptor::kSift:  // refused by PipelineOptions::Validate()
     case Descriptor::kNone:
       reach.patch_size_px = options.describe.orientation == Orientation::kIntensityCentroid
                                 ? kCentroidSizePx

@@ -192,7 +192,7 @@ WRONG_CALLS: list[tuple[str, Change | bytes, str]] = [
     (
         "extract",
         columns(set_to(descriptor_bytes=7, descriptor_type=0)),
-        "features.descriptor_bytes is 7; allowed: 0, 4, 32 or 64",
+        "features.descriptor_bytes is 7; allowed: 0, 4, 32, 64 or 128",
     ),
     # Numbers that are none, or too large.
     ("extract", columns(put("x", 1, NAN)), "features.x[1] is nan; allowed: 0 to 64"),
@@ -225,7 +225,7 @@ WRONG_CALLS: list[tuple[str, Change | bytes, str]] = [
     ("match", lambda a: put("query_index", 2, 3)(a.matches), "matches.query_index[2] is 3; allowed: 0 to 2"),
     ("match", lambda a: put("train_index", 0, 3)(a.matches), "matches.train_index[0] is 3; allowed: 0 to 2"),
     ("match", lambda a: put("train_index", 0, 2**32 - 1)(a.matches), "matches.train_index[0] is 4294967295"),
-    ("match", lambda a: put("distance", 2, 513)(a.matches), "matches.distance[2] is 513; allowed: 0 to 512"),
+    ("match", lambda a: put("distance", 2, 8323201)(a.matches), "distance[2] is 8323201; allowed: 0 to 8323200"),
     ("match", lambda a: put("query_index", 0, 2)(a.matches), "matches.query_index[1] is 1 behind 2; allowed: rows in"),
     ("match", lambda a: put("distance", 1, 256)(a.matches) or put("distance", 2, 1)(a.matches), "is 1 behind 256"),
     ("match", lambda a: a.ClearField("query_features"), "query_features is not set; allowed: set"),

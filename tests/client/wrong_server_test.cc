@@ -67,7 +67,7 @@ std::vector<FeatureLie> FeatureLies() {
       {"no descriptors", [](v1::FeatureSet* f) { f->clear_descriptors(); },
        ".descriptors is a text of 0 bytes"},
       {"odd descriptors", [](v1::FeatureSet* f) { f->set_descriptor_bytes(7); },
-       ".descriptor_bytes is 7; allowed: 0, 4, 32 or 64"},
+       ".descriptor_bytes is 7; allowed: 0, 4, 32, 64 or 128"},
       {"huge descriptors", [](v1::FeatureSet* f) { f->set_descriptor_bytes(1u << 31); },
        ".descriptor_bytes is 2147483648"},
       {"another kind",
@@ -255,7 +255,8 @@ TEST(WrongServerTest, MatchesAreChecked) {
       {[](auto* m) { m->set_query_index(11, 12); }, "query_index[11] is 12; allowed: below 12"},
       {[](auto* m) { m->set_train_index(4, ~0u); },
        "train_index[4] is 4294967295; allowed: below 12"},
-      {[](auto* m) { m->set_distance(4, 513); }, "distance[4] is 513; allowed: 0 to 512"},
+      {[](auto* m) { m->set_distance(4, 8323201); },
+       "distance[4] is 8323201; allowed: 0 to 8323200"},
       {[](auto* m) { m->set_query_index(3, 1); }, "query_index[3] is 1; allowed: 2 or more"},
       {[](auto* m) {
          m->set_query_index(3, 2);

@@ -318,7 +318,7 @@ TEST(MatchOptionsTest, WhatIsOutOfRangeOrContradictsIsRefused) {
        {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
        {"match.ratio", [](O& o) { o.ratio = kNaN; }},
        {"match.max_distance", [](O& o) { o.max_distance = -1; }},
-       {"match.max_distance", [](O& o) { o.max_distance = 513; }},
+       {"match.max_distance", [](O& o) { o.max_distance = 8'323'201; }},
        {"match.window_px must be 0 (off), or a finite number above 0; got -1",
         [](O& o) { o.window_px = -1.0f; }},
        {"match.window_px", [](O& o) { o.window_px = kNaN; }},

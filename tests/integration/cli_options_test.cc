@@ -70,7 +70,7 @@ TEST_F(CliTest, FlagsOfMatchingReachTheServer) {
     const char* message;
   } rows[] = {
       {{"--ratio", "7"}, "match.ratio must be in [0, 1]; got 7"},
-      {{"--max-distance", "513"}, "match.max_distance must be in [0, 512]; got 513"},
+      {{"--max-distance", "8323201"}, "match.max_distance must be in [0, 8323200]; got 8323201"},
       {{"--k", "17"}, "match.k must be in [1, 16]; got 17"},
       {{"--k", "2", "--cross-check"}, "match.cross_check and match.ratio keep at most one match"},
       {{"--match-selection", "best", "--k", "2"}, "match.k belongs to match.selection K_BEST"},
@@ -181,7 +181,7 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
           "\"lapping_begin_px\":0,\"lapping_end_px\":0},\"describe\":{\"orientation\":\"INTENSITY_"
           "CENTROID\",\"descriptor_type\":"
           "\"RBRIEF_256\"},\"match\":{\"selection\":\"BEST\",\"k\":1,\"ratio\":0,"
-          "\"cross_check\":false,\"max_distance\":512,\"window_px\":0,\"offset_x\":0,"
+          "\"cross_check\":false,\"max_distance\":8323200,\"window_px\":0,\"offset_x\":0,"
           "\"offset_y\":0},\"track\":{\"levels\":5,\"coarse_patch_px\":16,\"iterations\":30,"
           "\"epsilon_px\":0.005,\"min_eigen\":0.1,\"max_residual\":128,\"illumination\":\"NONE\","
           "\"template\":\"PREVIOUS\",\"redetect_percent\":30}}}"));

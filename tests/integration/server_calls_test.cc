@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
             "BAD_OPTIONS", kInvalid},
         BadExtract{
             "DistanceOfFrame",
-            [](R& r) { r.mutable_frame()->mutable_parameters()->set_match_max_distance(513); },
+            [](R& r) { r.mutable_frame()->mutable_parameters()->set_match_max_distance(8323201); },
             "BAD_OPTIONS", kInvalid},
         BadExtract{"RaggedKeypoints",
                    [](R& r) { r.mutable_frame()->mutable_keypoints()->add_x(1); }, "BAD_REQUEST",

@@ -81,6 +81,7 @@ float BaseSize(const OracleOptions& options) {
     case Descriptor::kTeblid512:
     case Descriptor::kBeblid256:
     case Descriptor::kBeblid512:
+    case Descriptor::kSift:
     case Descriptor::kNone:
       break;
   }
@@ -156,6 +157,7 @@ OracleAnswer OracleExtract(const GreyPlane& image, const GreyPlane* mask,
     }
     switch (options.descriptor) {
       case Descriptor::kNone:
+      case Descriptor::kSift:
         break;
       case Descriptor::kRBrief256:
         if (smooth[l].width == 0) smooth[l] = OracleSmooth(level);

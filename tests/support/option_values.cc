@@ -238,6 +238,7 @@ std::vector<MatchOptionValue> MakeMatchTable() {
       {"max_distance_0", {.max_distance = 0}, {.max_distance = 256}, "max_distance: 0", {{"--max-distance", "0"}}},
       {"max_distance_30", {.max_distance = 30}, {.max_distance = 0}, "max_distance: 30", {{"--max-distance", "30"}}},
       {"max_distance_512", {.max_distance = 512}, {.max_distance = 30}, "max_distance: 512", {{"--max-distance", "512"}}},
+      {"max_distance_8323200", {.max_distance = 8'323'200}, {.max_distance = 30}, "max_distance: 8323200", {{"--max-distance", "8323200"}}},
       {"window_0", {.window_px = 0.0f}, {.window_px = 12.5f}, "window_px: 0", {{"--match-window", "0"}}},
       {"window_12_5", {.window_px = 12.5f}, {.window_px = 40.0f}, "window_px: 12.5", {{"--match-window", "12.5"}}},
       {"offset_x", {.window_px = 4.0f, .offset_x_px = -3.5f}, {.window_px = 4.0f}, "window_px: 4 offset_x: -3.5", {{"--match-window", "4"}, {"--match-offset-x", "-3.5"}}},

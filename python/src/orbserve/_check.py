@@ -23,7 +23,7 @@ _MAX_ROWS = 100_000
 _MAX_SIDE_PX = 32_767
 _MAX_OCTAVE = 15
 _MAX_ANGLE_DEG = 720  # of a keypoint that was given
-_MAX_DISTANCE_BITS = 512
+_MAX_DISTANCE = 8_323_200  # of SIFT
 _MAX_NEIGHBOURS = 16  # matches of one row of the query
 _MAX_NAME_BYTES = 128
 _MAX_PAGE_SIZE = 1000
@@ -40,8 +40,9 @@ _MAX_TRACK_ID = 2**53
 _MAX_INT32 = 2**31 - 1
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
-# Bytes of descriptors by the number of their kind: NONE, RBRIEF_256, RBRIEF_32, BFROST_256, TEBLID and BEBLID.
-_DESCRIPTOR_BYTES = {1: 0, 2: 32, 3: 4, 4: 32, 5: 32, 6: 64, 7: 32, 8: 64}
+# Bytes of descriptors by the number of their kind: NONE, RBRIEF_256, RBRIEF_32, BFROST_256, TEBLID and BEBLID,
+# SIFT.
+_DESCRIPTOR_BYTES = {1: 0, 2: 32, 3: 4, 4: 32, 5: 32, 6: 64, 7: 32, 8: 64, 9: 128}
 _PREVIOUS, _KEYFRAME, _REFERENCE = 1, 2, 3  # of MatchTarget
 
 Column = npt.NDArray[Any]
@@ -176,9 +177,9 @@ def features(where: str, message: Any, columns: dict[str, Column], sent: SentFra
     _range(f"{where}.octave", columns["octave"], 0, _MAX_OCTAVE)
     size = message.descriptor_bytes
     expected = _DESCRIPTOR_BYTES.get(message.descriptor_type)
-    if size not in ((0, 4, 32, 64) if expected is None else (expected,)):
+    if size not in ((0, 4, 32, 64, 128) if expected is None else (expected,)):
         allowed = (
-            "0, 4, 32 or 64" if expected is None else f"{expected}, those of descriptor_type {message.descriptor_type}"
+            "0, 4, 32, 64 or 128" if expected is None else f"{expected}, those of descriptor_type {message.descriptor_type}"
         )
         raise WrongAnswerError(f"{where}.descriptor_bytes", size, allowed)
     if len(columns["descriptors"]) != rows * size:
@@ -199,9 +200,9 @@ def matches(where: str, columns: Sequence[Column], query_rows: int | None, train
     _count(f"{where}.distance", len(distance), len(query), len(query))
     _range(f"{where}.query_index", query, 0, most_query - 1)
     _range(f"{where}.train_index", train, 0, most_train - 1)
-    _range(f"{where}.distance", distance, 0, _MAX_DISTANCE_BITS)
+    _range(f"{where}.distance", distance, 0, _MAX_DISTANCE)
     _up(f"{where}.query_index", query, "rows in their order", 0)
-    order = query * (_MAX_DISTANCE_BITS + 1) + distance
+    order = query.astype(np.int64) * (_MAX_DISTANCE + 1) + distance
     if order.size > 1 and (order[1:] < order[:-1]).any():
         row = int(np.argmax(order[1:] < order[:-1])) + 1
         given = f"{distance[row]} behind {distance[row - 1]}"

@@ -78,10 +78,11 @@ absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::Feat
   ORBSERVE_RETURN_IF_ERROR(
       CheckUpTo("features.source_index", proto.source_index(), kMaxFeatures - 1));
   const uint32_t descriptor_bytes = proto.descriptor_bytes();
-  if (descriptor_bytes != 64 && descriptor_bytes != 32 && descriptor_bytes != 4) {
+  if (descriptor_bytes != 128 && descriptor_bytes != 64 && descriptor_bytes != 32 &&
+      descriptor_bytes != 4) {
     return MakeError(
         ErrorReason::kBadRequest,
-        absl::StrCat("features.descriptor_bytes must be 64, 32 or 4 for matching; got ",
+        absl::StrCat("features.descriptor_bytes must be 128, 64, 32 or 4 for matching; got ",
                      descriptor_bytes));
   }
   features->descriptor_bytes = static_cast<int>(descriptor_bytes);

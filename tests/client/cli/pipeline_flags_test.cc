@@ -81,7 +81,7 @@ const std::vector<Row>& Table() {
       {"--k", "match.k", {"1", "16"}},
       {"--ratio", "match.ratio", {"0", "0.8", "1"}},
       {"--cross-check", "match.cross_check", {"true", "false"}},
-      {"--max-distance", "match.max_distance", {"0", "512"}},
+      {"--max-distance", "match.max_distance", {"0", "512", "8323200"}},
       {"--match-window", "match.window_px", {"0", "12.5"}},
       {"--match-offset-x", "match.offset_x", {"0", "-3.5"}, {{"--match-window", {"4"}}}},
       {"--match-offset-y", "match.offset_y", {"0", "1000"}, {{"--match-window", {"4"}}}},

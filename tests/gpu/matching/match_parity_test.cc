@@ -32,7 +32,9 @@ FeatureSet MakeSet(size_t count, int bytes, unsigned kinds, std::mt19937* random
   auto features = std::make_shared<Features>();
   features->descriptor_bytes = bytes;
   // Sets of other numbers of bytes need a name.
-  if (bytes != 4 && bytes != 32) features->descriptor_type = Descriptor::kRBrief256;
+  if (bytes != 4 && bytes != 32) {
+    features->descriptor_type = bytes == 128 ? Descriptor::kSift : Descriptor::kRBrief256;
+  }
   features->Resize(count);
   for (size_t i = 0; i < features->descriptors.size(); ++i) {
     const auto any = static_cast<unsigned>((*random)());
@@ -168,7 +170,7 @@ TEST_F(MatchParityTest, EveryOptionAtTheEdgesOfBlocks) {
                                                                         {33, 5000},
                                                                         {0, 5},
                                                                         {5, 0}}) {
-    for (const int bytes : {64, 32, 16, 8, 4}) {
+    for (const int bytes : {128, 64, 32, 16, 8, 4}) {
       for (const unsigned kinds : {0u, 3u}) {
         const auto query = MakeSet(static_cast<size_t>(queries), bytes, kinds, &random);
         const auto train = MakeSet(static_cast<size_t>(trains), bytes, kinds, &random);
@@ -232,12 +234,17 @@ TEST_F(MatchParityTest, LargePairsInSlices) {
   const auto short_some = MakeSet(7'001, 4, 0, &random);
   const auto wide_large = MakeSet(rows, 64, 0, &random);
   const auto wide_some = MakeSet(7'001, 64, 3, &random);
+  const auto vectors_large = MakeSet(rows, 128, 0, &random);
+  const auto vectors_ties = MakeSet(7'001, 128, 3, &random);
   ExpectSame({{large, ties, {1, 0.0f, true}},
               {ties, some, {1, 0.95f, true}},
               {some, ties, {2, 0.0f, false, 40}},
               {large, some, {3}},
               {short_large, short_some, {1, 0.9f}},
               {wide_large, wide_some, {1, 0.9f, true}},
+              {vectors_large, vectors_ties, {1, 0.95f, true}},
+              {vectors_ties, vectors_large, {2}},
+              {vectors_ties, vectors_ties, {16}},
               {huge, few, {16}},  // few distances, many results
               {few, huge, {1, 0.0f, true}},
               {few, some, {1}}});
@@ -252,8 +259,8 @@ TEST_F(MatchParityTest, MatchesInAWindowAreTheOracles) {
   std::mt19937 random(53);
   size_t matched = 0;
   for (int set = 0; set < 60; ++set) {
-    const int bytes = std::vector<int>{32, 4, 64}[static_cast<size_t>(set % 3)];
-    const unsigned kinds = set % 4 < 2 ? 3 : 0;
+    const int bytes = std::vector<int>{32, 4, 64, 128}[static_cast<size_t>(set % 4)];
+    const unsigned kinds = set % 8 < 4 ? 3 : 0;
     std::vector<Pair> pairs;
     for (const MatchOptions& options : EveryOption()) {
       pairs.push_back({MakeSet(random() % 150, bytes, kinds, &random),

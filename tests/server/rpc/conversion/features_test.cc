@@ -105,6 +105,22 @@ TEST(FeatureConversionTest, DescriptorsOf64BytesNeedTheirKind) {
   EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
 }
 
+TEST(FeatureConversionTest, DescriptorsOf128BytesAreSiftIfTheyAreNamed) {
+  v1::FeatureSet set = TwoFeatures();
+  set.set_descriptor_bytes(128);
+  set.set_descriptors(std::string(256, 'd'));
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set.set_descriptor_type(v1::DESCRIPTOR_TYPE_SIFT);
+  const auto features = FeaturesFromProto(set);
+  ASSERT_TRUE(features.ok()) << features.status();
+  EXPECT_EQ((*features)->descriptor_kind(), Descriptor::kSift);
+  EXPECT_EQ((*features)->descriptor_bytes, 128);
+  v1::FeatureSet again;
+  FeaturesToProto(**features, &again);
+  EXPECT_EQ(again.descriptor_type(), v1::DESCRIPTOR_TYPE_SIFT);
+  EXPECT_EQ(again.descriptors(), set.descriptors());
+}
+
 TEST(FeatureConversionTest, AKindWithAnotherNumberOfBytesIsRefused) {
   for (const int type : {static_cast<int>(v1::DESCRIPTOR_TYPE_NONE),
                          static_cast<int>(v1::DESCRIPTOR_TYPE_RBRIEF_32), 77, -1}) {

@@ -537,7 +537,7 @@ TEST(PipelineConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
        [](P& p) { p.mutable_select()->set_lapping_begin_px(kHuge); }},
       {"lapping_end_px must be in [0, 1000000]; got ",
        [](P& p) { p.mutable_select()->set_lapping_end_px(kHuge); }},
-      {"match.max_distance must be in [0, 512]; got ",
+      {"match.max_distance must be in [0, 8323200]; got ",
        [](P& p) { p.mutable_match()->set_max_distance(kHuge); }},
       {"match.k must be in [1, 16]; got ",
        [](P& p) {
