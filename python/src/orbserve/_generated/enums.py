@@ -206,6 +206,11 @@ class DescriptorType(WireEnum):
     BEBLID_512 = 8
     """64 bytes."""
 
+    SIFT = 9
+    """128 bytes: numbers 0..255, as cv::SIFT has them. Only in sets that are sent: a pipeline with
+    it fails, UNSUPPORTED.
+    """
+
 
 class MatchSelection(WireEnum):
     """`MatchSelection` of the wire contract."""

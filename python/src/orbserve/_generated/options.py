@@ -28,10 +28,12 @@ from .enums import (
 
 @dataclass(frozen=True, kw_only=True)
 class MatchOptions(Options):
-    """Brute-force Hamming matching. Equal distances: the lowest train index wins. With a window a
-    query feature at (x, y) is compared only with the train features within window_px of (x +
-    offset_x, y + offset_y), in x and in y, both ends included; all options below then speak of
-    these. A query feature without any has no match. None stands for the default.
+    """Brute-force matching. Distances are numbers of differing bits; those of SIFT are squared
+    Euclidean distances, exact integers 0..8323200. Equal distances: the lowest train index wins.
+    With a window a query feature at (x, y) is compared only with the train features within
+    window_px of (x + offset_x, y + offset_y), in x and in y, both ends included; all options
+    below then speak of these. A query feature without any has no match. None stands for the
+    default.
     """
 
     selection: MatchSelection | None = _option("selection")
@@ -41,15 +43,17 @@ class MatchOptions(Options):
     """K_BEST: neighbours of a query, 1..16, default 2."""
 
     ratio: float | None = _option("ratio")
-    """Keep where best < ratio * second best (strict, f32), (0, 1]; 0 = off; not with K_BEST. With a
-    window, one train feature alone in it has a second best in which every bit differs. orb: off.
+    """Keep where best < ratio * second best (strict, f32), (0, 1]; 0 = off; not with K_BEST. The
+    numbers compared are differing bits, and of SIFT the roots of the squared distances in f32,
+    as cv::BFMatcher gives them. With a window, one train feature alone in it has a second best
+    at the largest distance. orb: off.
     """
 
     cross_check: bool | None = _option("cross_check")
     """Keep mutual nearest neighbours only; not with K_BEST; orb: false."""
 
     max_distance: int | None = _option("max_distance")
-    """Bits, 0..512; orb: 512 = no limit."""
+    """Bits, of SIFT squared; 0..8323200; orb: 8323200 = no limit."""
 
     window_px: float | None = _option("window_px")
     """Half the side of the search window, level-0 pixels, any finite number above 0; 0 =
@@ -121,7 +125,7 @@ class FrameParameters(Options):
     """Ratio test of the stream's matches, (0, 1]; 0 = off; checked in every call."""
 
     match_max_distance: int | None = _option("match_max_distance")
-    """Largest distance of its matches, bits, 0..512; checked in every call."""
+    """Largest distance of its matches, 0..8323200; checked in every call."""
 
     quality_level: float | None = _option("quality_level")
     """Detectors other than FAST: share of the best response that a keypoint needs, above 0 and

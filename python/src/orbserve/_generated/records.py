@@ -141,7 +141,7 @@ class ReferenceInfo(Record):
     """0..100000."""
 
     descriptor_bytes: int
-    """Bytes per descriptor: 64, 32 or 4."""
+    """Bytes per descriptor: 128, 64, 32 or 4."""
 
     size_bytes: int
     """Share of the store's capacity: columns, name and 512 bytes; once it was matched, the copies
