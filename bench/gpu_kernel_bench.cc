@@ -105,7 +105,7 @@ class Bench {
   absl::Status Matching() {
     std::mt19937 random(3);
     for (const int count : {500, 1000, 2000, 4000}) {
-      const size_t bytes = static_cast<size_t>(count) * 64;  // descriptors have 32 or 64
+      const size_t bytes = static_cast<size_t>(count) * 128;  // descriptors have 32, 64 or 128
       std::vector<uint8_t> host(2 * bytes);
       for (uint8_t& byte : host) byte = static_cast<uint8_t>(random());
       ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer results,
@@ -148,6 +148,17 @@ class Bench {
       ORBSERVE_RETURN_IF_ERROR(Report("match two best, 64 bytes " + size, [&](cudaStream_t stream) {
         return LaunchMatch(params, stream);
       }));
+      params.descriptor_bytes = 128;
+      params.tensor_cores = true;
+      ORBSERVE_RETURN_IF_ERROR(Report("match two best, vectors " + size, [&](cudaStream_t stream) {
+        return LaunchMatch(params, stream);
+      }));
+      params.pair[0].reverse = nearest + 4 * count;
+      ORBSERVE_RETURN_IF_ERROR(
+          Report("match two best, vectors, cross-check " + size,
+                 [&](cudaStream_t stream) { return LaunchMatch(params, stream); }));
+      params.pair[0].reverse = nullptr;
+      params.tensor_cores = false;
       params.descriptor_bytes = 32;
       ORBSERVE_RETURN_IF_ERROR(MatchingInWindow(params, &random));
     }
