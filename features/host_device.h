@@ -78,6 +78,15 @@ ORBSERVE_HOST_DEVICE inline float FusedMultiplyAdd(float a, float b, float c) {
 #endif
 }
 
+// Square root of `value` >= 0, rounded to nearest.
+ORBSERVE_HOST_DEVICE inline float SquareRoot(float value) {
+#if defined(__CUDA_ARCH__)
+  return __fsqrt_rn(value);
+#else
+  return std::sqrt(value);
+#endif
+}
+
 // Nearest integer, halves to the even one. The result must fit.
 ORBSERVE_HOST_DEVICE inline int RoundToInt(float value) {
 #if defined(__CUDA_ARCH__)
@@ -94,8 +103,17 @@ ORBSERVE_HOST_DEVICE inline int RoundToInt(double value) {
 #endif
 }
 
-// The same for |value| < 2^22, by an addition whose rounding drops the fraction: devices convert a
-// quarter as fast as they add.
+// The largest integer that is not above `value`. The result must fit.
+ORBSERVE_HOST_DEVICE inline int FloorToInt(float value) {
+#if defined(__CUDA_ARCH__)
+  return __float2int_rd(value);
+#else
+  return static_cast<int>(std::floor(value));
+#endif
+}
+
+// RoundToInt() for |value| < 2^22, by an addition whose rounding drops the fraction: devices
+// convert a quarter as fast as they add.
 ORBSERVE_HOST_DEVICE inline int RoundSmallToInt(float value) {
 #if defined(__CUDA_ARCH__)
   constexpr float kUnitsInPlace =

@@ -18,7 +18,8 @@
 namespace orbserve {
 namespace {
 
-absl::Status CheckFloat(absl::string_view name, float value, float low, float high) {
+template <typename T>
+absl::Status CheckReal(absl::string_view name, T value, T low, T high) {
   // Written so that NaN fails.
   if (value >= low && value <= high) return absl::OkStatus();
   return MakeError(ErrorReason::kBadOptions,
@@ -259,7 +260,7 @@ IntRange BorderRange(const PipelineOptions& options) {
 absl::Status PipelineOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("pyramid.levels", pyramid.levels, kLevelRange));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckFloat("pyramid.scale_factor", pyramid.scale_factor, kMinScaleFactor, kMaxScaleFactor));
+      CheckReal("pyramid.scale_factor", pyramid.scale_factor, kMinScaleFactor, kMaxScaleFactor));
   ORBSERVE_RETURN_IF_ERROR(
       CheckRange("detect.fast_arc_length", detect.fast_arc_length, kFastArcLengthRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.window_px", suppress.window_px, kWindowRange));
@@ -320,6 +321,15 @@ absl::Status PipelineOptions::Validate() const {
   return CheckOrbSlam3(*this);
 }
 
+absl::Status SiftOptions::Validate() const {
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("sift.max_features", max_features, kSiftFeatureRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("sift.octave_layers", octave_layers, kSiftLayerRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckReal("sift.contrast_threshold", contrast_threshold, 0.0, 1.0));
+  ORBSERVE_RETURN_IF_ERROR(CheckReal("sift.edge_threshold", edge_threshold, 0.0, 1000.0));
+  ORBSERVE_RETURN_IF_ERROR(CheckReal("sift.sigma", sigma, 0.1, 4.0));
+  return CheckRange("sift.first_octave", first_octave, kSiftFirstOctaveRange);
+}
+
 absl::Status FrameParameters::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange));
@@ -341,7 +351,7 @@ absl::Status FrameParameters::Validate() const {
 
 absl::Status MatchOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("match.k", k, kNeighbourRange));
-  ORBSERVE_RETURN_IF_ERROR(CheckFloat("match.ratio", ratio, 0.0f, 1.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckReal("match.ratio", ratio, 0.0f, 1.0f));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("match.max_distance", max_distance, kMatchDistanceRange));
   if (k > 1 && (cross_check || ratio > 0.0f)) {
     return MakeError(
@@ -380,8 +390,8 @@ absl::Status TrackOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("track.levels", levels, kTrackLevelRange));
   ORBSERVE_RETURN_IF_ERROR(CheckCoarsePatch(coarse_patch_px));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("track.iterations", iterations, kTrackIterationRange));
-  ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.epsilon_px", epsilon_px, 0.001f, 1.0f));
-  ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.min_eigen", min_eigen, 0.001f, 1000.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckReal("track.epsilon_px", epsilon_px, 0.001f, 1.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckReal("track.min_eigen", min_eigen, 0.001f, 1000.0f));
   if (!(max_residual > 0.0f && max_residual <= kMaxTrackResidual)) {  // NaN fails, too
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("track.max_residual must be above 0 and up to ",

@@ -42,6 +42,9 @@ inline constexpr IntRange kMinimumDistanceRange{1, 64};
 inline constexpr IntRange kPassRange{0, 10'000};
 inline constexpr IntRange kNeighbourRange{1, 16};
 inline constexpr IntRange kLappingRange{0, 1'000'000};
+inline constexpr IntRange kSiftFeatureRange{0, kMaxFeatures};
+inline constexpr IntRange kSiftLayerRange{1, 8};
+inline constexpr IntRange kSiftFirstOctaveRange{-1, 0};
 inline constexpr IntRange kMatchDistanceRange{0, 8'323'200};  // the largest of SIFT
 inline constexpr IntRange kTrackLevelRange{1, 11};
 inline constexpr IntRange kTrackIterationRange{1, 100};
@@ -185,6 +188,20 @@ struct DescribeOptions {
   Descriptor descriptor = Descriptor::kRBrief256;
 
   bool operator==(const DescribeOptions&) const = default;
+};
+
+// Parameters of cv::SIFT, and the first octave.
+struct SiftOptions {
+  int max_features = 0;              // 0 = all; ties with the last one stay
+  int octave_layers = 3;             // 1..8
+  double contrast_threshold = 0.04;  // 0..1
+  double edge_threshold = 10.0;      // 0..1000
+  double sigma = 1.6;                // of the first image of an octave, pixels, 0.1..4
+  int first_octave = -1;             // -1 = the doubled image, 0 = the image itself
+
+  absl::Status Validate() const;
+
+  bool operator==(const SiftOptions&) const = default;
 };
 
 // The defaults are the preset `orb`: cv::ORB of OpenCV 4.6.0 with its own defaults.

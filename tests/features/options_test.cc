@@ -46,6 +46,26 @@ TEST(PipelineOptionsTest, DefaultsAreThePresetOrb) {
   EXPECT_TRUE(PipelineOptions().Validate().ok());
 }
 
+TEST(SiftOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
+  using O = SiftOptions;
+  ExpectRefused<O>(
+      {
+          {"sift.max_features must be in [0, 100000]; got -1", [](O& o) { o.max_features = -1; }},
+          {"sift.octave_layers must be in [1, 8]; got 0", [](O& o) { o.octave_layers = 0; }},
+          {"sift.octave_layers must be in [1, 8]; got 9", [](O& o) { o.octave_layers = 9; }},
+          {"sift.contrast_threshold must be in [0, 1]; got -0.5",
+           [](O& o) { o.contrast_threshold = -0.5; }},
+          {"sift.contrast_threshold", [](O& o) { o.contrast_threshold = kNaN; }},
+          {"sift.edge_threshold must be in [0, 1000]; got 1001",
+           [](O& o) { o.edge_threshold = 1001.0; }},
+          {"sift.sigma must be in [0.1, 4]; got 0.05", [](O& o) { o.sigma = 0.05; }},
+          {"sift.sigma", [](O& o) { o.sigma = kInfinity; }},
+          {"sift.first_octave must be in [-1, 0]; got 1", [](O& o) { o.first_octave = 1; }},
+          {"sift.first_octave must be in [-1, 0]; got -2", [](O& o) { o.first_octave = -2; }},
+      },
+      ErrorReason::kBadOptions);
+}
+
 TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
   using O = PipelineOptions;
   ExpectRefused<O>(

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/kernels/sift_extractor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace orbserve::cpu {
+namespace {
+
+SiftBlur BlurOf(double sigma) {
+  SiftBlur blur;
+  blur.radius = algo::SiftBlurRadius(sigma);
+  algo::MakeSiftTaps(sigma, blur.taps);
+  return blur;
+}
+
+}  // namespace
+
+SiftExtractor::SiftExtractor(int width_px, int height_px, const SiftOptions& options,
+                             const SiftKernels& kernels)
+    : options_(options), kernels_(kernels) {
+  const int layers = options.octave_layers;
+  first_blur_ = BlurOf(algo::SiftFirstSigma(options.sigma, options.first_octave));
+  for (int i = 1; i < layers + algo::kSiftExtraImages; ++i) {
+    blurs_[i] = BlurOf(algo::SiftSigma(options.sigma, layers, i));
+  }
+  const int scale = options.first_octave < 0 ? 2 : 1;
+  int width = scale * width_px;
+  int height = scale * height_px;
+  const int count = algo::SiftOctaves(width, height, options.first_octave);
+  size_t end = 0;
+  for (int i = 0; i < count; ++i) {
+    Octave octave = {width, height, SiftPitch(width), 0};
+    const size_t plane = static_cast<size_t>(octave.pitch) * height;
+    // The first octave's images that are not kept come before all others.
+    if (i == 0) end = algo::kSiftExtraImages * plane;
+    octave.offset = end;
+    end += layers * plane;
+    octaves_.push_back(octave);
+    width /= 2;
+    height /= 2;
+  }
+  images_.resize(end);
+}
+
+float* SiftExtractor::Image(const Octave& octave, int image) {
+  const size_t plane = static_cast<size_t>(octave.pitch) * octave.height_px;
+  const int layers = options_.octave_layers;
+  if (image >= 1 && image <= layers) {
+    return images_.data() + octave.offset + static_cast<size_t>(image - 1) * plane;
+  }
+  return images_.data() + static_cast<size_t>(image == 0 ? 0 : image - layers) * plane;
+}
+
+SiftOctaveTask SiftExtractor::TaskOf(const Octave& octave) {
+  SiftOctaveTask task;
+  for (int i = 0; i < options_.octave_layers + algo::kSiftExtraImages; ++i) {
+    task.images[i] = Image(octave, i);
+  }
+  task.pitch = octave.pitch;
+  task.width_px = octave.width_px;
+  task.height_px = octave.height_px;
+  task.layers = options_.octave_layers;
+  task.blurs = blurs_;
+  task.least_difference =
+      algo::SiftLeastDifference(options_.contrast_threshold, options_.octave_layers);
+  return task;
+}
+
+void SiftExtractor::FindFeatures(int octave, SiftFeatures* features) {
+  const SiftOctaveTask task = TaskOf(octaves_[octave]);
+  candidates_.clear();
+  kernels_.octave(task, &scratch_, &candidates_);
+
+  algo::SiftOctaveView view;
+  std::copy(std::begin(task.images), std::end(task.images), std::begin(view.images));
+  view.pitch = task.pitch;
+  view.width_px = task.width_px;
+  view.height_px = task.height_px;
+  const algo::SiftThresholds thresholds = {task.layers,
+                                           static_cast<float>(options_.contrast_threshold),
+                                           static_cast<float>(options_.edge_threshold)};
+  // Pixels of level 0 per pixel of the octave: a power of two, so products with it are exact.
+  const float pixel = std::ldexp(1.0f, octave + options_.first_octave);
+  for (const SiftCandidate& candidate : candidates_) {
+    algo::SiftExtremum extremum = {candidate.x, candidate.y, candidate.layer};
+    if (!algo::RefineSiftExtremum(view, thresholds, &extremum)) continue;
+    const float scale = algo::SiftScale(extremum, task.layers, static_cast<float>(options_.sigma));
+    float histogram[algo::kSiftDirections];
+    kernels_.directions(
+        task.images[extremum.layer], task.pitch,
+        algo::SiftOrientationWindowOf(extremum.x, extremum.y, scale, task.width_px, task.height_px),
+        &scratch_, histogram);
+    float smoothed[algo::kSiftDirections];
+    float most = 0.0f;
+    for (int i = 0; i < algo::kSiftDirections; ++i) {
+      smoothed[i] = algo::SmoothedSiftDirection(histogram, i);
+      most = std::max(most, smoothed[i]);
+    }
+    for (int i = 0; i < algo::kSiftDirections; ++i) {
+      const float angle = algo::SiftPeakAngle(smoothed, i, most * algo::kSiftPeakShare);
+      if (angle < 0.0f) continue;
+      features->keypoints.push_back({(static_cast<float>(extremum.x) + extremum.offset_x) * pixel,
+                                     (static_cast<float>(extremum.y) + extremum.offset_y) * pixel,
+                                     scale * pixel * 2.0f, angle, extremum.response,
+                                     algo::PackSiftOctave(octave, extremum)});
+    }
+  }
+}
+
+void SiftExtractor::Describe(SiftFeatures* features) {
+  features->descriptors.resize(features->keypoints.size() * algo::kSiftDescriptorBytes);
+  for (size_t i = 0; i < features->keypoints.size(); ++i) {
+    algo::SiftFeature& feature = features->keypoints[i];
+    const int index = feature.octave & 0xFF;
+    const Octave& octave = octaves_[index];
+    const float* const image = Image(octave, feature.octave >> 8 & 0xFF);
+    const float scale = std::ldexp(1.0f, -(index + options_.first_octave));
+    const algo::SiftPatch patch =
+        algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
+                          feature.angle_deg, octave.width_px, octave.height_px);
+    uint8_t descriptor[algo::kSiftDescriptorBytes];
+    kernels_.describe(image, octave.pitch, octave.width_px, octave.height_px, patch, &scratch_,
+                      descriptor);
+    std::copy(std::begin(descriptor), std::end(descriptor),
+              features->descriptors.begin() + i * algo::kSiftDescriptorBytes);
+    feature.octave = (feature.octave & ~0xFF) | ((index + options_.first_octave) & 0xFF);
+  }
+}
+
+void SiftExtractor::Extract(const ImageView& grey, const ImageView* mask, SiftFeatures* features) {
+  std::vector<algo::SiftFeature>& keypoints = features->keypoints;
+  keypoints.clear();
+  for (size_t i = 0; i < octaves_.size(); ++i) {
+    if (i == 0) {
+      kernels_.first_image(grey, options_.first_octave < 0, first_blur_, Image(octaves_[0], 0),
+                           octaves_[0].pitch, &scratch_);
+    } else {
+      const Octave& before = octaves_[i - 1];
+      const Octave& octave = octaves_[i];
+      const float* const from = Image(before, options_.octave_layers);
+      float* const to = Image(octave, 0);
+      for (int y = 0; y < octave.height_px; ++y) {
+        for (int x = 0; x < octave.width_px; ++x) {
+          to[y * octave.pitch + x] = from[2 * y * before.pitch + 2 * x];
+        }
+      }
+    }
+    FindFeatures(static_cast<int>(i), features);
+  }
+  std::sort(keypoints.begin(), keypoints.end(), algo::SiftPrecedes);
+  keypoints.erase(std::unique(keypoints.begin(), keypoints.end(), algo::IsSiftDuplicate),
+                  keypoints.end());
+  keypoints.resize(static_cast<size_t>(algo::KeepBestSiftFeatures(
+      keypoints.data(), static_cast<int>(keypoints.size()), options_.max_features)));
+  if (mask != nullptr) {
+    keypoints.erase(
+        std::remove_if(keypoints.begin(), keypoints.end(),
+                       [&](const algo::SiftFeature& feature) {
+                         return mask->Row(static_cast<int>(
+                                    feature.y + 0.5f))[static_cast<int>(feature.x + 0.5f)] == 0;
+                       }),
+        keypoints.end());
+  }
+  Describe(features);
+}
+
+}  // namespace orbserve::cpu

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The inner loops of SIFT (features/algo/sift_*.h): the octaves of the scale space with their
+// extrema, histograms of directions, descriptors. See cpu/kernels/kernel_target.h.
+
+#ifndef ORBSERVE_CPU_KERNELS_SIFT_KERNELS_H_
+#define ORBSERVE_CPU_KERNELS_SIFT_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/kernels/kernel_target.h"
+#include "features/algo/sift_descriptor.h"
+#include "features/algo/sift_extremum.h"
+#include "features/algo/sift_orientation.h"
+#include "features/algo/sift_scale_space.h"
+#include "features/image_view.h"
+
+namespace orbserve::cpu {
+
+// Floats of a row of `width_px` pixels.
+constexpr ptrdiff_t SiftPitch(int width_px) {
+  // A row more than whole cache lines: rows at a distance of a power of two would share their sets.
+  return RoundUp(width_px, 16) + 16;
+}
+
+// Taps of one blur, by distance.
+struct SiftBlur {
+  int radius = 0;
+  float taps[algo::kSiftMaxRadius + 1] = {};
+};
+
+// One octave, all its images with the same pitch. The first is given, or made by the kernel.
+struct SiftOctaveTask {
+  float* images[algo::kSiftMaxLayers + algo::kSiftExtraImages] = {};
+  ptrdiff_t pitch = 0;
+  int width_px = 0;
+  int height_px = 0;
+  int layers = 0;
+  const SiftBlur* blurs = nullptr;  // [i] leads to image i
+  float least_difference = 0.0f;
+};
+
+// A difference that is no less, or no more, than its neighbours.
+struct SiftCandidate {
+  int16_t layer = 0;
+  int16_t y = 0;
+  int16_t x = 0;
+};
+
+// Memory that kernels need besides their arguments; grows, and is then kept.
+struct SiftScratch {
+  std::vector<float> rows;
+  std::vector<float> samples;
+};
+
+struct SiftKernels {
+  // Fills `image`: the doubled or plain grey image, blurred.
+  void (*first_image)(const ImageView& grey, bool doubled, const SiftBlur& blur, float* image,
+                      ptrdiff_t pitch, SiftScratch* scratch);
+  // Fills the images from 1 on and appends the extrema, in any order.
+  void (*octave)(const SiftOctaveTask& task, SiftScratch* scratch,
+                 std::vector<SiftCandidate>* candidates);
+  // Fills the histogram of directions, not yet smoothed, from a Gaussian image.
+  void (*directions)(const float* image, ptrdiff_t pitch, const algo::SiftOrientationWindow& window,
+                     SiftScratch* scratch, float (&histogram)[algo::kSiftDirections]);
+  // Fills the descriptor from a Gaussian image of that size.
+  void (*describe)(const float* image, ptrdiff_t pitch, int width_px, int height_px,
+                   const algo::SiftPatch& patch, SiftScratch* scratch,
+                   uint8_t (&descriptor)[algo::kSiftDescriptorBytes]);
+};
+
+// The plain loops.
+const SiftKernels& ReferenceSiftKernels();
+
+}  // namespace orbserve::cpu
+
+#endif  // ORBSERVE_CPU_KERNELS_SIFT_KERNELS_H_

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Descriptor of SIFT: 4 x 4 histograms of 8 gradient directions over a turned square, as 128
+// bytes. Source: D. Lowe, "Distinctive Image Features from Scale-Invariant Keypoints", IJCV 2004,
+// sec. 6. Single precision in the order and with the fused multiply-adds of cv::SIFT of OpenCV
+// 4.6.0, built by GCC for AVX2 and FMA.
+
+#ifndef ORBSERVE_FEATURES_ALGO_SIFT_DESCRIPTOR_H_
+#define ORBSERVE_FEATURES_ALGO_SIFT_DESCRIPTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "features/algo/sift_functions.h"
+#include "features/algo/sift_orientation.h"
+#include "features/algo/sincos.h"
+#include "features/host_device.h"
+
+namespace orbserve::algo {
+
+inline constexpr int kSiftCells = 4;       // a side
+inline constexpr int kSiftCellAngles = 8;  // directions of a cell
+inline constexpr int kSiftDescriptorBytes = kSiftCells * kSiftCells * kSiftCellAngles;
+
+// The histogram has a ring of cells around the 4 x 4, and two directions more, which wrap round.
+inline constexpr int kSiftRowCells = kSiftCells + 2;
+inline constexpr int kSiftCellPitch = kSiftCellAngles + 2;
+inline constexpr int kSiftHistogramSize = kSiftRowCells * kSiftRowCells * kSiftCellPitch;
+
+// The turned square of a feature: centre, half side of the upright square around it, and the axes
+// in cells per pixel.
+struct SiftPatch {
+  int x = 0;
+  int y = 0;
+  int radius = 0;
+  float cosine = 1.0f;
+  float sine = 0.0f;
+  float angle_deg = 0.0f;  // counter-clockwise
+};
+
+// `x`, `y` and `scale` in pixels of the octave, `angle_deg` in [0, 360) as the feature's.
+inline SiftPatch SiftPatchOf(float x, float y, float scale, float angle_deg, int width_px,
+                             int height_px) {
+  SiftPatch patch;
+  patch.x = RoundToInt(x);
+  patch.y = RoundToInt(y);
+  const float turned = 360.0f - angle_deg;
+  const float rest = turned - 360.0f;
+  patch.angle_deg = (rest < 0.0f ? -rest : rest) < 0x1p-23f ? 0.0f : turned;
+  const float cell_px = 3.0f * scale;
+  const SinCos turn = SinCosOf(RadiansOfDegrees(patch.angle_deg));
+  patch.cosine = turn.cosine / cell_px;
+  patch.sine = turn.sine / cell_px;
+  // No wider than the image's diagonal.
+  const double diagonal = std::sqrt(static_cast<double>(width_px) * width_px +
+                                    static_cast<double>(height_px) * height_px);
+  patch.radius = Min(RoundToInt(cell_px * 1.4142135623730951f * (kSiftCells + 1) * 0.5f),
+                     static_cast<int>(diagonal));
+  return patch;
+}
+
+// Place of the sample `u`, `v` pixels from the centre: cells, from -1 to 4 where it counts.
+struct SiftPlace {
+  float row = 0.0f;
+  float column = 0.0f;
+  float exponent = 0.0f;  // of the weight
+
+  ORBSERVE_HOST_DEVICE bool Counts() const {
+    constexpr float kEnd = kSiftCells;
+    return row > -1.0f && row < kEnd && column > -1.0f && column < kEnd;
+  }
+};
+ORBSERVE_HOST_DEVICE inline SiftPlace SiftPlaceOf(const SiftPatch& patch, int u, int v) {
+  const float fu = static_cast<float>(u);
+  const float fv = static_cast<float>(v);
+  const float column = FusedMultiplyAdd(fu, patch.cosine, -(fv * patch.sine));
+  const float row = FusedMultiplyAdd(fu, patch.sine, fv * patch.cosine);
+  constexpr float kMiddle = kSiftCells / 2;
+  return {row + kMiddle - 0.5f, column + kMiddle - 0.5f,
+          FusedMultiplyAdd(column, column, row * row) * -0.125f};
+}
+
+// Spreads one sample over the eight nearest bins of `histogram` (kSiftHistogramSize floats).
+// `grouped`: it is one of SiftGrouped().
+ORBSERVE_HOST_DEVICE inline void AddSiftSample(const SiftPatch& patch, const SiftPlace& place,
+                                               float angle_deg, float magnitude, bool grouped,
+                                               float* histogram) {
+  constexpr float kPerDegree = kSiftCellAngles / 360.0f;
+  const float direction = (angle_deg - patch.angle_deg) * kPerDegree;
+  const float weighted = magnitude * SiftExp(place.exponent);
+  const int row = FloorToInt(place.row);
+  const int column = FloorToInt(place.column);
+  int bin = FloorToInt(direction);
+  const float r = place.row - static_cast<float>(row);
+  const float c = place.column - static_cast<float>(column);
+  const float o = direction - static_cast<float>(bin);
+  if (bin < 0) bin += kSiftCellAngles;
+  if (bin >= kSiftCellAngles) bin -= kSiftCellAngles;
+
+  const float lower = weighted * r;
+  const float upper = weighted - lower;
+  const float lower_right = lower * c;
+  const float lower_left = lower - lower_right;
+  const float upper_right = upper * c;
+  const float upper_left = upper - upper_right;
+  float* at = histogram + ((row + 1) * kSiftRowCells + column + 1) * kSiftCellPitch + bin;
+  const auto add = [&](float* pair, float share) {
+    if (grouped) {
+      const float second = share * o;
+      pair[0] += share - second;
+      pair[1] += second;
+    } else {
+      pair[0] += FusedMultiplyAdd(-share, o, share);
+      pair[1] = FusedMultiplyAdd(share, o, pair[1]);
+    }
+  };
+  add(at, upper_left);
+  add(at + kSiftCellPitch, upper_right);
+  add(at + kSiftRowCells * kSiftCellPitch, lower_left);
+  add(at + (kSiftRowCells + 1) * kSiftCellPitch, lower_right);
+}
+
+// The descriptor from the histogram: directions wrapped, entries cut at a fifth of the norm, then
+// scaled to the norm 512.
+ORBSERVE_HOST_DEVICE inline void FinishSiftDescriptor(const float* histogram,
+                                                      uint8_t (&bytes)[kSiftDescriptorBytes]) {
+  float entry[kSiftDescriptorBytes];
+  for (int cell = 0; cell < kSiftCells * kSiftCells; ++cell) {
+    const float* from =
+        histogram +
+        ((cell / kSiftCells + 1) * kSiftRowCells + cell % kSiftCells + 1) * kSiftCellPitch;
+    for (int i = 0; i < kSiftCellAngles; ++i) {
+      entry[cell * kSiftCellAngles + i] = i < 2 ? from[i] + from[i + kSiftCellAngles] : from[i];
+    }
+  }
+  float lane[kSiftGroup] = {};
+  for (int i = 0; i < kSiftDescriptorBytes; ++i) {
+    lane[i % kSiftGroup] = FusedMultiplyAdd(entry[i], entry[i], lane[i % kSiftGroup]);
+  }
+  const float sum =
+      ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+  const float most = SquareRoot(sum) * 0.2f;
+  float rest = 0.0f;
+  for (float& value : entry) {
+    value = Min(value, most);
+    rest = FusedMultiplyAdd(value, value, rest);
+  }
+  const float factor = 512.0f / Max(SquareRoot(rest), 0x1p-23f);
+  for (int i = 0; i < kSiftDescriptorBytes; ++i) {
+    bytes[i] = static_cast<uint8_t>(Clamp(RoundToInt(entry[i] * factor), 0, 255));
+  }
+}
+
+}  // namespace orbserve::algo
+
+#endif  // ORBSERVE_FEATURES_ALGO_SIFT_DESCRIPTOR_H_
