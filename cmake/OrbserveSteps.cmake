@@ -29,4 +29,4 @@ list(REMOVE_ITEM ORBSERVE_GPU_ONLY_STEPS ${steps_of_cpu})
 list(REMOVE_ITEM ORBSERVE_STEPS ${ORBSERVE_CPU_ONLY_STEPS})
 # Steps of the CPU backend whose kernel has a SIMD twin, by name. Twins of other kernels are no steps.
 set(ORBSERVE_CPU_SIMD_STEPS ${twins_of_cpu})
-list(FILTER ORBSERVE_CPU_SIMD_STEPS EXCLUDE REGEX "^(lucas_kanade|match|sad_score|window_maximum)$")
+list(FILTER ORBSERVE_CPU_SIMD_STEPS EXCLUDE REGEX "^(lucas_kanade|match|sad_score|sift|window_maximum)$")

@@ -45,7 +45,8 @@ SiftExtractor::SiftExtractor(int width_px, int height_px, const SiftOptions& opt
     width /= 2;
     height /= 2;
   }
-  images_.resize(end);
+  // Vectors of samples reach beyond the last row.
+  images_.resize(end + 64);
 }
 
 float* SiftExtractor::Image(const Octave& octave, int image) {

@@ -50,10 +50,17 @@ struct SiftCandidate {
   int16_t x = 0;
 };
 
+// Samples of a row of a descriptor: columns from its centre, the end not included.
+struct SiftSpan {
+  int begin = 0;
+  int end = 0;
+};
+
 // Memory that kernels need besides their arguments; grows, and is then kept.
 struct SiftScratch {
   std::vector<float> rows;
   std::vector<float> samples;
+  std::vector<SiftSpan> spans;
 };
 
 struct SiftKernels {
@@ -74,6 +81,9 @@ struct SiftKernels {
 
 // The plain loops.
 const SiftKernels& ReferenceSiftKernels();
+
+// Their twins compiled for a target.
+const SiftKernels& SiftKernelsFor(const KernelTarget& target);
 
 }  // namespace orbserve::cpu
 

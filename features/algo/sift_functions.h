@@ -20,7 +20,7 @@ namespace orbserve::algo {
 // 2^(i / 64) for 0 <= i < 64, rounded to nearest.
 inline constexpr int kPowersOfTwo = 64;
 inline constexpr int kPowersOfTwoBits = 6;
-ORBSERVE_HOST_DEVICE inline double PowerOfTwo64th(int i) {
+ORBSERVE_HOST_DEVICE constexpr double PowerOfTwo64th(int i) {
   // clang-format off
   constexpr double power[kPowersOfTwo] = {
       0x1.0p0, 0x1.02c9a3e778061p0, 0x1.059b0d3158574p0, 0x1.0874518759bc8p0,
@@ -58,7 +58,7 @@ struct SiftExpFigures {
 };
 
 // Entry `i`, 0..63, of the table of SiftExp().
-ORBSERVE_HOST_DEVICE inline float SiftExpEntry(int i) {
+ORBSERVE_HOST_DEVICE constexpr float SiftExpEntry(int i) {
   return static_cast<float>(PowerOfTwo64th(i) * kSiftExpScale);
 }
 

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "cpu/kernels/sift_extractor.h"
+#include "cpu/kernels/sift_kernels.h"
+#include "features/options.h"
+#include "tests/cpu/simd/kernel_testing.h"
+#include "tests/support/image_makers.h"
+
+namespace orbserve::cpu {
+namespace {
+
+class SiftKernelsTest : public SimdKernelTest {
+ protected:
+  const SiftKernels& twin() const { return SiftKernelsFor(simd()); }
+};
+
+// The images of an octave, each with room for vectors beyond its last row.
+class OctaveImages {
+ public:
+  OctaveImages(int width, int height, int layers, double sigma) {
+    task_.pitch = SiftPitch(width);
+    task_.width_px = width;
+    task_.height_px = height;
+    task_.layers = layers;
+    task_.least_difference = 0.0f;
+    for (int i = 0; i < layers + algo::kSiftExtraImages; ++i) {
+      images_.emplace_back(static_cast<size_t>(task_.pitch) * height + 64);
+      const double blur =
+          i == 0 ? algo::SiftFirstSigma(sigma, -1) : algo::SiftSigma(sigma, layers, i);
+      blurs_.emplace_back();
+      blurs_.back().radius = algo::SiftBlurRadius(blur);
+      algo::MakeSiftTaps(blur, blurs_.back().taps);
+    }
+    for (size_t i = 0; i < images_.size(); ++i) task_.images[i] = images_[i].data();
+    task_.blurs = blurs_.data();
+  }
+
+  const SiftOctaveTask& task() const { return task_; }
+
+ private:
+  SiftOctaveTask task_;
+  std::vector<std::vector<float>> images_;
+  std::vector<SiftBlur> blurs_;
+};
+
+void ExpectSameRows(const SiftOctaveTask& expected, const SiftOctaveTask& actual, int image) {
+  for (int y = 0; y < expected.height_px; ++y) {
+    for (int x = 0; x < expected.width_px; ++x) {
+      const ptrdiff_t at = y * expected.pitch + x;
+      ASSERT_EQ(expected.images[image][at], actual.images[image][at])
+          << "image " << image << " at " << x << ", " << y << ", radius "
+          << expected.blurs[image].radius;
+    }
+  }
+}
+
+std::vector<std::tuple<int, int, int>> Sorted(const std::vector<SiftCandidate>& candidates) {
+  std::vector<std::tuple<int, int, int>> sorted;
+  for (const SiftCandidate& c : candidates) sorted.emplace_back(c.layer, c.y, c.x);
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+// All remainders of widths, heights below the radius, one layer with wide blurs, blurs of 1, 3 and
+// 5 taps.
+TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
+  struct Case {
+    int width;
+    int height;
+    int layers;
+    double sigma;
+  };
+  std::vector<Case> cases = {{1, 1, 3, 1.6},   {2, 9, 3, 1.6},   {40, 3, 1, 1.6},
+                             {64, 61, 1, 4.0}, {61, 40, 2, 0.1}, {67, 40, 8, 0.9},
+                             {63, 40, 5, 0.4}, {301, 30, 3, 1.6}};
+  for (int width = 33; width < 66; ++width) cases.push_back({width, 30 + width % 4, 3, 1.6});
+  size_t found = 0;
+  for (const Case& c : cases) {
+    SCOPED_TRACE(::testing::Message()
+                 << c.width << " x " << c.height << " layers " << c.layers << " sigma " << c.sigma);
+    OctaveImages expected(c.width, c.height, c.layers, c.sigma);
+    OctaveImages actual(c.width, c.height, c.layers, c.sigma);
+    // The plain image where the size is odd.
+    const bool doubled = c.width % 2 == 0 && c.height % 2 == 0;
+    const int scale = doubled ? 2 : 1;
+    const testing::TestImage grey =
+        testing::SceneImage(c.width / scale, c.height / scale, kSeed + c.width);
+    SiftScratch scratch;
+    const auto run = [&](const SiftKernels& kernels, const SiftOctaveTask& task) {
+      std::vector<SiftCandidate> candidates;
+      kernels.first_image(grey.view(), doubled, task.blurs[0], task.images[0], task.pitch,
+                          &scratch);
+      kernels.octave(task, &scratch, &candidates);
+      return Sorted(candidates);
+    };
+    const auto plain = run(ReferenceSiftKernels(), expected.task());
+    const auto simd = run(twin(), actual.task());
+    for (int i = 0; i < c.layers + algo::kSiftExtraImages; ++i) {
+      ExpectSameRows(expected.task(), actual.task(), i);
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_EQ(plain, simd);
+    found += plain.size();
+  }
+  EXPECT_GT(found, 100u);
+}
+
+TEST_P(SiftKernelsTest, DirectionsAndDescriptorsAreThoseOfThePlainLoops) {
+  constexpr int kWidth = 150;
+  constexpr int kHeight = 110;
+  std::mt19937 random(kSeed);
+  std::vector<float> image(kWidth * kHeight + 64);
+  for (float& pixel : image) pixel = static_cast<float>(random() % 65536) / 256.0f;
+  // A part without gradients, another with steep ones along the axes alone.
+  for (int i = 0; i < 30 * kWidth; ++i) image[static_cast<size_t>(i)] = i % 300 < 150 ? 7.0f : 9.0f;
+  SiftScratch scratch;
+  for (int i = 0; i < 4000; ++i) {
+    const float x = static_cast<float>(random() % (64 * kWidth)) / 64.0f;
+    const float y = static_cast<float>(random() % (64 * kHeight)) / 64.0f;
+    const float scale = static_cast<float>(1 + random() % 400) / (i % 4 == 0 ? 400.0f : 60.0f);
+    const float angle = i % 10 == 0 ? static_cast<float>(random() % 8) * 45.0f
+                                    : static_cast<float>(random() % 3600000) / 10000.0f;
+    SCOPED_TRACE(::testing::Message()
+                 << x << ", " << y << " scale " << scale << " angle " << angle);
+    const algo::SiftOrientationWindow window = algo::SiftOrientationWindowOf(
+        Clamp(static_cast<int>(x), 1, kWidth - 2), Clamp(static_cast<int>(y), 1, kHeight - 2),
+        scale, kWidth, kHeight);
+    float expected[algo::kSiftDirections];
+    float actual[algo::kSiftDirections];
+    ReferenceSiftKernels().directions(image.data(), kWidth, window, &scratch, expected);
+    twin().directions(image.data(), kWidth, window, &scratch, actual);
+    ASSERT_EQ(std::memcmp(expected, actual, sizeof(expected)), 0);
+    const algo::SiftPatch patch = algo::SiftPatchOf(x, y, scale, angle, kWidth, kHeight);
+    uint8_t plain[algo::kSiftDescriptorBytes];
+    uint8_t simd[algo::kSiftDescriptorBytes];
+    ReferenceSiftKernels().describe(image.data(), kWidth, kWidth, kHeight, patch, &scratch, plain);
+    twin().describe(image.data(), kWidth, kWidth, kHeight, patch, &scratch, simd);
+    ASSERT_EQ(std::memcmp(plain, simd, sizeof(plain)), 0);
+  }
+}
+
+TEST_P(SiftKernelsTest, FeaturesAndRowsOfFramesAreThoseOfThePlainLoops) {
+  const testing::TestImage images[] = {testing::SceneImage(160, 121, kSeed),
+                                       testing::NoiseImage(90, 80, kSeed)};
+  const SiftOptions options[] = {
+      {}, {.max_features = 20, .contrast_threshold = 0.01, .first_octave = 0}};
+  for (const testing::TestImage& image : images) {
+    for (const SiftOptions& option : options) {
+      SiftFeatures expected;
+      SiftFeatures actual;
+      SiftExtractor(image.width_px(), image.height_px(), option, ReferenceSiftKernels())
+          .Extract(image.view(), nullptr, &expected);
+      SiftExtractor extractor(image.width_px(), image.height_px(), option, twin());
+      // The second frame finds the memory of the first.
+      for (int i = 0; i < 2; ++i) extractor.Extract(image.view(), nullptr, &actual);
+      ASSERT_FALSE(expected.keypoints.empty());
+      ASSERT_EQ(expected.keypoints.size(), actual.keypoints.size());
+      EXPECT_EQ(std::memcmp(expected.keypoints.data(), actual.keypoints.data(),
+                            expected.keypoints.size() * sizeof(algo::SiftFeature)),
+                0);
+      EXPECT_EQ(expected.descriptors, actual.descriptors);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTargets, SiftKernelsTest, ::testing::ValuesIn(SimdTargets()),
+                         NameOfTarget);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SiftKernelsTest);
+
+}  // namespace
+}  // namespace orbserve::cpu
