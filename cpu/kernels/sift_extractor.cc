@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace orbserve::cpu {
@@ -90,7 +91,7 @@ void SiftExtractor::FindFeatures(int octave, SiftFeatures* features) {
   const float pixel = std::ldexp(1.0f, octave + options_.first_octave);
   for (const SiftCandidate& candidate : candidates_) {
     algo::SiftExtremum extremum = {candidate.x, candidate.y, candidate.layer};
-    if (!algo::RefineSiftExtremum(view, thresholds, &extremum)) continue;
+    if (!kernels_.refine(view, thresholds, &extremum)) continue;
     const float scale = algo::SiftScale(extremum, task.layers, static_cast<float>(options_.sigma));
     float histogram[algo::kSiftDirections];
     kernels_.directions(
@@ -116,22 +117,26 @@ void SiftExtractor::FindFeatures(int octave, SiftFeatures* features) {
 
 void SiftExtractor::Describe(SiftFeatures* features) {
   features->descriptors.resize(features->keypoints.size() * algo::kSiftDescriptorBytes);
+  tasks_.clear();
   for (size_t i = 0; i < features->keypoints.size(); ++i) {
     algo::SiftFeature& feature = features->keypoints[i];
     const int index = feature.octave & 0xFF;
     const Octave& octave = octaves_[index];
     const float* const image = Image(octave, feature.octave >> 8 & 0xFF);
     const float scale = std::ldexp(1.0f, -(index + options_.first_octave));
-    const algo::SiftPatch patch =
-        algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
-                          feature.angle_deg, octave.width_px, octave.height_px);
-    uint8_t descriptor[algo::kSiftDescriptorBytes];
-    kernels_.describe(image, octave.pitch, octave.width_px, octave.height_px, patch, &scratch_,
-                      descriptor);
-    std::copy(std::begin(descriptor), std::end(descriptor),
-              features->descriptors.begin() + i * algo::kSiftDescriptorBytes);
+    tasks_.push_back(
+        {image, octave.pitch, octave.width_px, octave.height_px,
+         algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
+                           feature.angle_deg, octave.width_px, octave.height_px),
+         features->descriptors.data() + i * algo::kSiftDescriptorBytes});
     feature.octave = (feature.octave & ~0xFF) | ((index + options_.first_octave) & 0xFF);
   }
+  // Neighbours in an image follow each other, while its rows are in the cache.
+  std::sort(tasks_.begin(), tasks_.end(), [](const SiftDescribeTask& a, const SiftDescribeTask& b) {
+    if (a.image != b.image) return std::less<>()(a.image, b.image);
+    return a.patch.y != b.patch.y ? a.patch.y < b.patch.y : a.patch.x < b.patch.x;
+  });
+  kernels_.describe(tasks_.data(), static_cast<int>(tasks_.size()), &scratch_);
 }
 
 void SiftExtractor::Extract(const ImageView& grey, const ImageView* mask, SiftFeatures* features) {
@@ -144,13 +149,8 @@ void SiftExtractor::Extract(const ImageView& grey, const ImageView* mask, SiftFe
     } else {
       const Octave& before = octaves_[i - 1];
       const Octave& octave = octaves_[i];
-      const float* const from = Image(before, options_.octave_layers);
-      float* const to = Image(octave, 0);
-      for (int y = 0; y < octave.height_px; ++y) {
-        for (int x = 0; x < octave.width_px; ++x) {
-          to[y * octave.pitch + x] = from[2 * y * before.pitch + 2 * x];
-        }
-      }
+      kernels_.halve(Image(before, options_.octave_layers), before.pitch, octave.width_px,
+                     octave.height_px, Image(octave, 0), octave.pitch);
     }
     FindFeatures(static_cast<int>(i), features);
   }

@@ -61,6 +61,7 @@ class SiftExtractor {
   SiftBlur first_blur_;
   SiftBlur blurs_[algo::kSiftMaxLayers + algo::kSiftExtraImages];
   std::vector<SiftCandidate> candidates_;
+  std::vector<SiftDescribeTask> tasks_;
   SiftScratch scratch_;
 };
 

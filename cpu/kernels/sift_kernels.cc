@@ -58,6 +58,13 @@ void MakeFirstImage(const ImageView& grey, bool doubled, const SiftBlur& blur, f
   BlurImage(source, width_px, scale * grey.height_px, blur, image, pitch, scratch);
 }
 
+void Halve(const float* from, ptrdiff_t from_pitch, int width_px, int height_px, float* to,
+           ptrdiff_t to_pitch) {
+  for (int y = 0; y < height_px; ++y) {
+    for (int x = 0; x < width_px; ++x) to[y * to_pitch + x] = from[2 * y * from_pitch + 2 * x];
+  }
+}
+
 void MakeOctave(const SiftOctaveTask& task, SiftScratch* scratch,
                 std::vector<SiftCandidate>* candidates) {
   for (int i = 1; i < task.layers + algo::kSiftExtraImages; ++i) {
@@ -90,13 +97,12 @@ void FindDirections(const float* image, ptrdiff_t pitch, const algo::SiftOrienta
   algo::SiftDirections(image, pitch, window, histogram);
 }
 
-void Describe(const float* image, ptrdiff_t pitch, int width_px, int height_px,
-              const algo::SiftPatch& patch, SiftScratch* /*scratch*/,
-              uint8_t (&descriptor)[algo::kSiftDescriptorBytes]) {
+void DescribeOne(const SiftDescribeTask& task) {
+  const algo::SiftPatch& patch = task.patch;
   const int v0 = std::max(-patch.radius, 1 - patch.y);
-  const int v1 = std::min(patch.radius, height_px - 2 - patch.y);
+  const int v1 = std::min(patch.radius, task.height_px - 2 - patch.y);
   const int u0 = std::max(-patch.radius, 1 - patch.x);
-  const int u1 = std::min(patch.radius, width_px - 2 - patch.x);
+  const int u1 = std::min(patch.radius, task.width_px - 2 - patch.x);
   // How a sample is added depends on how many there are.
   int count = 0;
   for (int v = v0; v <= v1; ++v) {
@@ -108,23 +114,29 @@ void Describe(const float* image, ptrdiff_t pitch, int width_px, int height_px,
     for (int u = u0; u <= u1; ++u) {
       const algo::SiftPlace place = algo::SiftPlaceOf(patch, u, v);
       if (!place.Counts()) continue;
-      const float* const at = image + (patch.y + v) * pitch + patch.x + u;
+      const float* const at = task.image + (patch.y + v) * task.pitch + patch.x + u;
       const float dx = at[1] - at[-1];
-      const float dy = at[-pitch] - at[pitch];
+      const float dy = at[-task.pitch] - at[task.pitch];
       algo::AddSiftSample(
           patch, place, algo::SiftAngleDegrees(dy, dx, count >= algo::kSiftLongAngles),
           algo::SiftMagnitude(dx, dy), sample < algo::SiftGrouped(count), histogram);
       ++sample;
     }
   }
+  uint8_t descriptor[algo::kSiftDescriptorBytes];
   algo::FinishSiftDescriptor(histogram, descriptor);
+  std::memcpy(task.descriptor, descriptor, sizeof(descriptor));
+}
+
+void Describe(const SiftDescribeTask* tasks, int count, SiftScratch* /*scratch*/) {
+  for (int i = 0; i < count; ++i) DescribeOne(tasks[i]);
 }
 
 }  // namespace
 
 const SiftKernels& ReferenceSiftKernels() {
-  static constexpr SiftKernels kKernels = {&MakeFirstImage, &MakeOctave, &FindDirections,
-                                           &Describe};
+  static constexpr SiftKernels kKernels = {&MakeFirstImage,           &Halve,          &MakeOctave,
+                                           &algo::RefineSiftExtremum, &FindDirections, &Describe};
   return kKernels;
 }
 

@@ -56,27 +56,47 @@ struct SiftSpan {
   int end = 0;
 };
 
+// Samples of a descriptor.
+struct SiftSampleMemory {
+  std::vector<float> samples;
+  std::vector<SiftSpan> spans;
+};
+
 // Memory that kernels need besides their arguments; grows, and is then kept.
 struct SiftScratch {
   std::vector<float> rows;
   std::vector<float> samples;
-  std::vector<SiftSpan> spans;
+  SiftSampleMemory descriptions[2];
+};
+
+// A descriptor to be made from a Gaussian image of that size.
+struct SiftDescribeTask {
+  const float* image = nullptr;
+  ptrdiff_t pitch = 0;
+  int width_px = 0;
+  int height_px = 0;
+  algo::SiftPatch patch;
+  uint8_t* descriptor = nullptr;  // kSiftDescriptorBytes
 };
 
 struct SiftKernels {
   // Fills `image`: the doubled or plain grey image, blurred.
   void (*first_image)(const ImageView& grey, bool doubled, const SiftBlur& blur, float* image,
                       ptrdiff_t pitch, SiftScratch* scratch);
+  // Fills an image of that size with every other pixel of another.
+  void (*halve)(const float* from, ptrdiff_t from_pitch, int width_px, int height_px, float* to,
+                ptrdiff_t to_pitch);
   // Fills the images from 1 on and appends the extrema, in any order.
   void (*octave)(const SiftOctaveTask& task, SiftScratch* scratch,
                  std::vector<SiftCandidate>* candidates);
+  // algo::RefineSiftExtremum().
+  bool (*refine)(const algo::SiftOctaveView& octave, const algo::SiftThresholds& thresholds,
+                 algo::SiftExtremum* extremum);
   // Fills the histogram of directions, not yet smoothed, from a Gaussian image.
   void (*directions)(const float* image, ptrdiff_t pitch, const algo::SiftOrientationWindow& window,
                      SiftScratch* scratch, float (&histogram)[algo::kSiftDirections]);
-  // Fills the descriptor from a Gaussian image of that size.
-  void (*describe)(const float* image, ptrdiff_t pitch, int width_px, int height_px,
-                   const algo::SiftPatch& patch, SiftScratch* scratch,
-                   uint8_t (&descriptor)[algo::kSiftDescriptorBytes]);
+  // Fills `count` descriptors.
+  void (*describe)(const SiftDescribeTask* tasks, int count, SiftScratch* scratch);
 };
 
 // The plain loops.

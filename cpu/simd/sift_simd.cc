@@ -16,7 +16,7 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -182,7 +182,7 @@ class SiftStream {
       stage.image = images[i];
       size += static_cast<size_t>(stage.ring_rows) * pitch + 2 * InputSize(*stage.blur);
     }
-    if (layers > 0) size += 3 * kKept * static_cast<size_t>(layers + 2) * pitch;
+    if (layers > 0) size += kKept * static_cast<size_t>(layers + 2) * pitch;
     if (scratch->rows.size() < size) scratch->rows.resize(size);
     float* end = Aligned(scratch->rows.data());
     for (int i = 0; i < stage_count_; ++i) {
@@ -203,7 +203,8 @@ class SiftStream {
   void Push(int y, std::vector<SiftCandidate>* candidates) { Push(0, y, candidates); }
 
  private:
-  static constexpr int kKept = 3;  // rows of differences
+  static constexpr int kKept = 3;       // rows of differences
+  static constexpr int kChunkPx = 256;  // searched at once: for the first-level cache
 
   static float* Aligned(float* memory) {
     const auto address = reinterpret_cast<uintptr_t>(memory);
@@ -212,10 +213,7 @@ class SiftStream {
   ptrdiff_t InputSize(const SiftBlur& blur) const {
     return pitch_ + 2 * RoundUp(blur.radius, kSiftAlign) + kSiftAlign;
   }
-  // Rows of difference `i`, and of the most and the least of three neighbours in it.
   float* Difference(int i, int y) { return differences_ + (i * kKept + y % kKept) * pitch_; }
-  float* Most(int i, int y) { return Difference(layers_ + 2 + i, y); }
-  float* Least(int i, int y) { return Difference(2 * (layers_ + 2) + i, y); }
 
   void Push(int index, int y, std::vector<SiftCandidate>* candidates) {
     SiftStage& stage = stages_[index];
@@ -289,74 +287,71 @@ class SiftStream {
         before = image;
       }
     }
-    // The most and the least of each difference and its neighbours in the row.
-    for (int i = 0; i + 1 < images; ++i) {
-      const float* const from = out[i];
-      float* const most = Most(i, y);
-      float* const least = Least(i, y);
-      for (int x = algo::kSiftBorderPx; x < width_ - algo::kSiftBorderPx; x += kSiftLanes) {
-        const auto left = hn::LoadU(d, from + x - 1);
-        const auto centre = hn::LoadU(d, from + x);
-        const auto right = hn::LoadU(d, from + x + 1);
-        hn::StoreU(hn::Max(hn::Max(left, right), centre), d, most + x);
-        hn::StoreU(hn::Min(hn::Min(left, right), centre), d, least + x);
-      }
-    }
     --y;
     if (y < algo::kSiftBorderPx || y >= height_ - algo::kSiftBorderPx) return;
-    if (layers_ == 3) {
-      FindExtremaOfRow<3>(y, candidates);
-    } else {
-      FindExtremaOfRow<0>(y, candidates);
+    const int end = width_ - algo::kSiftBorderPx;
+    for (int x = algo::kSiftBorderPx; x < end; x += kChunkPx) {
+      if (layers_ == 3) {
+        FindExtremaOfChunk<3>(y, x, std::min(x + kChunkPx, end), candidates);
+      } else {
+        FindExtremaOfChunk<0>(y, x, std::min(x + kChunkPx, end), candidates);
+      }
     }
   }
 
-  // `kLayers`: layers_, or 0 for any number.
+  // Those of the pixels [begin, end) of a row. `kLayers`: layers_, or 0 for any number.
   template <int kLayers>
-  HWY_INLINE void FindExtremaOfRow(int y, std::vector<SiftCandidate>* candidates) {
+  HWY_INLINE void FindExtremaOfChunk(int y, int begin, int end,
+                                     std::vector<SiftCandidate>* candidates) {
     constexpr int kMost = (kLayers == 0 ? algo::kSiftMaxLayers : kLayers) + 2;
     const SiftF d;
     const int differences = (kLayers == 0 ? layers_ : kLayers) + 2;
     const auto limit = hn::Set(d, least_difference);
     const auto minus_limit = hn::Neg(limit);
-    const float* value[kMost];
-    const float* most[kMost][3];
-    const float* least[kMost][3];
+    // The most and the least of three pixels below each other, one column more on either side.
+    alignas(64) float most[kMost][kChunkPx + 2 * kSiftLanes];
+    alignas(64) float least[kMost][kChunkPx + 2 * kSiftLanes];
+    const float* centre[kMost];
     for (int i = 0; i < differences; ++i) {
-      value[i] = Difference(i, y);
-      for (int v = 0; v < 3; ++v) {
-        most[i][v] = Most(i, y + v - 1);
-        least[i][v] = Least(i, y + v - 1);
+      const float* const above = Difference(i, y - 1) + begin - 1;
+      const float* const at = Difference(i, y) + begin - 1;
+      const float* const below = Difference(i, y + 1) + begin - 1;
+      centre[i] = at + 1;
+      for (int x = 0; x < end - begin + 2; x += kSiftLanes) {
+        const auto a = hn::LoadU(d, above + x);
+        const auto b = hn::LoadU(d, at + x);
+        const auto c = hn::LoadU(d, below + x);
+        hn::Store(hn::Max(hn::Max(a, c), b), d, most[i] + x);
+        hn::Store(hn::Min(hn::Min(a, c), b), d, least[i] + x);
       }
     }
-    const int end = width_ - algo::kSiftBorderPx;
-    for (int x = algo::kSiftBorderPx; x < end; x += kSiftLanes) {
+    for (int x = 0; x < end - begin; x += kSiftLanes) {
       // Of the nine places of each difference.
       SiftV high[kMost];
       SiftV low[kMost];
       for (int i = 0; i < differences; ++i) {
-        high[i] = hn::Max(hn::Max(hn::LoadU(d, most[i][0] + x), hn::LoadU(d, most[i][1] + x)),
-                          hn::LoadU(d, most[i][2] + x));
-        low[i] = hn::Min(hn::Min(hn::LoadU(d, least[i][0] + x), hn::LoadU(d, least[i][1] + x)),
-                         hn::LoadU(d, least[i][2] + x));
+        high[i] = hn::Max(hn::Max(hn::Load(d, most[i] + x), hn::LoadU(d, most[i] + x + 2)),
+                          hn::LoadU(d, most[i] + x + 1));
+        low[i] = hn::Min(hn::Min(hn::Load(d, least[i] + x), hn::LoadU(d, least[i] + x + 2)),
+                         hn::LoadU(d, least[i] + x + 1));
       }
       // No less than all 27, itself among them.
       const auto extrema = [&](int layer) {
-        const auto centre = hn::LoadU(d, value[layer] + x);
+        const auto value = hn::LoadU(d, centre[layer] + x);
         const auto top = hn::Max(hn::Max(high[layer - 1], high[layer]), high[layer + 1]);
         const auto bottom = hn::Min(hn::Min(low[layer - 1], low[layer]), low[layer + 1]);
-        return hn::Or(hn::And(hn::Ge(centre, top), hn::Gt(centre, limit)),
-                      hn::And(hn::Le(centre, bottom), hn::Lt(centre, minus_limit)));
+        return hn::Or(hn::And(hn::Ge(value, top), hn::Gt(value, limit)),
+                      hn::And(hn::Le(value, bottom), hn::Lt(value, minus_limit)));
       };
       auto any = extrema(1);
       for (int layer = 2; layer <= differences - 2; ++layer) any = hn::Or(any, extrema(layer));
       if (hn::AllFalse(d, any)) continue;
       for (int layer = 1; layer <= differences - 2; ++layer) {
         uint32_t bits = MaskBits(d, extrema(layer));
-        if (end - x < kSiftLanes) bits &= FirstBits(end - x);
+        if (end - begin - x < kSiftLanes) bits &= FirstBits(end - begin - x);
         for (; bits != 0; bits &= bits - 1) {
           candidates->push_back({static_cast<int16_t>(layer), static_cast<int16_t>(y),
-                                 static_cast<int16_t>(x + __builtin_ctz(bits))});
+                                 static_cast<int16_t>(begin + x + __builtin_ctz(bits))});
         }
       }
     }
@@ -416,6 +411,19 @@ void MakeFirstSiftImage(const ImageView& grey, bool doubled, const SiftBlur& blu
       }
     }
     stream.Push(y, nullptr);
+  }
+}
+
+void HalveSift(const float* from, ptrdiff_t from_pitch, int width, int height, float* to,
+               ptrdiff_t to_pitch) {
+  const SiftF d;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; x += kSiftLanes) {
+      SiftV even;
+      SiftV odd;
+      hn::LoadInterleaved2(d, from + 2 * y * from_pitch + 2 * x, even, odd);
+      hn::StoreU(even, d, to + y * to_pitch + x);
+    }
   }
 }
 
@@ -494,12 +502,19 @@ HWY_INLINE SiftV SiftCount(int first) {
 }
 
 // `count` arrays for `samples` values and whole vectors.
-HWY_INLINE float* SiftSampleArrays(int arrays, int samples, SiftScratch* scratch,
+HWY_INLINE float* SiftSampleArrays(int arrays, int samples, std::vector<float>* memory,
                                    ptrdiff_t* pitch) {
   *pitch = RoundUp(samples, kSiftAlign) + kSiftAlign;
   const size_t size = static_cast<size_t>(arrays * *pitch);
-  if (scratch->samples.size() < size) scratch->samples.resize(size);
-  return scratch->samples.data();
+  if (memory->size() < size) memory->resize(size);
+  return memory->data();
+}
+
+// An integer among floats.
+HWY_INLINE int32_t SiftBin(const float* stored) {
+  int32_t bin;
+  std::memcpy(&bin, stored, sizeof(bin));
+  return bin;
 }
 
 void FindSiftDirections(const float* image, ptrdiff_t pitch,
@@ -510,7 +525,7 @@ void FindSiftDirections(const float* image, ptrdiff_t pitch,
   const int count = window.count();
   const bool long_form = count >= algo::kSiftLongAngles;
   ptrdiff_t array = 0;
-  float* const weights = SiftSampleArrays(4, count, scratch, &array);
+  float* const weights = SiftSampleArrays(4, count, &scratch->samples, &array);
   float* const magnitudes = weights + array;
   float* const products = weights + 2 * array;
   float* const bins = weights + 3 * array;
@@ -543,8 +558,7 @@ void FindSiftDirections(const float* image, ptrdiff_t pitch,
   std::fill(std::begin(histogram), std::end(histogram), 0.0f);
   const int grouped = algo::SiftGrouped(count);
   for (int i = 0; i < count; ++i) {
-    int32_t bin;
-    std::memcpy(&bin, bins + i, sizeof(bin));
+    const int32_t bin = SiftBin(bins + i);
     histogram[bin] = i < grouped ? histogram[bin] + products[i]
                                  : FusedMultiplyAdd(weights[i], magnitudes[i], histogram[bin]);
   }
@@ -579,7 +593,7 @@ HWY_INLINE SiftSpan SiftSpanOf(const algo::SiftPatch& patch, int v, int low, int
   return span;
 }
 
-HWY_INLINE void FinishSift(const float* histogram, uint8_t (&bytes)[algo::kSiftDescriptorBytes]) {
+HWY_INLINE void FinishSift(const float* histogram, uint8_t* bytes) {
   const hn::CappedTag<float, algo::kSiftGroup> d;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
   constexpr int kParts = algo::kSiftGroup / kLanes;
@@ -620,18 +634,41 @@ HWY_INLINE void FinishSift(const float* histogram, uint8_t (&bytes)[algo::kSiftD
   }
 }
 
-void DescribeSift(const float* image, ptrdiff_t pitch, int width_px, int height_px,
-                  const algo::SiftPatch& patch, SiftScratch* scratch,
-                  uint8_t (&descriptor)[algo::kSiftDescriptorBytes]) {
+// A descriptor on its way: its samples in order, and how many are in the histogram.
+struct SiftDescription {
+  int count = 0;
+  int done = 0;
+  const float* weights = nullptr;
+  const float* in_row = nullptr;
+  const float* in_column = nullptr;
+  const float* in_angle = nullptr;
+  const float* bins = nullptr;  // integers
+  // Shares of the upper left, upper right, lower left and lower right cell, four floats a sample:
+  // of the direction and of the next one.
+  const float* firsts = nullptr;
+  const float* seconds = nullptr;
+  uint8_t* descriptor = nullptr;
+  alignas(64) float histogram[algo::kSiftHistogramSize];
+};
+
+constexpr ptrdiff_t kSiftRight = algo::kSiftCellPitch;
+constexpr ptrdiff_t kSiftBelow = algo::kSiftRowCells * algo::kSiftCellPitch;
+
+// Rows are on different pages, which hardware does not foresee.
+constexpr int kSiftPrefetchRows = 8;
+
+void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
+                SiftDescription* description) {
   const SiftF d;
   const SiftI di;
+  const algo::SiftPatch& patch = task.patch;
   const int v0 = std::max(-patch.radius, 1 - patch.y);
-  const int v1 = std::min(patch.radius, height_px - 2 - patch.y);
+  const int v1 = std::min(patch.radius, task.height_px - 2 - patch.y);
   const int u0 = std::max(-patch.radius, 1 - patch.x);
-  const int u1 = std::min(patch.radius, width_px - 2 - patch.x);
+  const int u1 = std::min(patch.radius, task.width_px - 2 - patch.x);
   // How a sample is added depends on how many there are.
   const int rows = std::max(0, v1 - v0 + 1);
-  std::vector<SiftSpan>& spans = scratch->spans;
+  std::vector<SiftSpan>& spans = memory->spans;
   spans.clear();
   int count = 0;
   for (int i = 0; i < rows; ++i) {
@@ -640,11 +677,24 @@ void DescribeSift(const float* image, ptrdiff_t pitch, int width_px, int height_
   }
   const bool long_form = count >= algo::kSiftLongAngles;
   ptrdiff_t array = 0;
-  float* const weights = SiftSampleArrays(5, count, scratch, &array);
+  float* const weights = SiftSampleArrays(13, count, &memory->samples, &array);
   float* const in_row = weights + array;
   float* const in_column = weights + 2 * array;
   float* const in_angle = weights + 3 * array;
   float* const bins = weights + 4 * array;
+  description->count = count;
+  description->done = 0;
+  description->weights = weights;
+  description->in_row = in_row;
+  description->in_column = in_column;
+  description->in_angle = in_angle;
+  description->bins = bins;
+  float* const firsts = weights + 5 * array;
+  float* const seconds = weights + 9 * array;
+  description->firsts = firsts;
+  description->seconds = seconds;
+  description->descriptor = task.descriptor;
+  std::memset(description->histogram, 0, sizeof(description->histogram));
   const auto cosine = hn::Set(d, patch.cosine);
   const auto sine = hn::Set(d, patch.sine);
   const auto middle = hn::Set(d, static_cast<float>(algo::kSiftCells / 2));
@@ -654,10 +704,14 @@ void DescribeSift(const float* image, ptrdiff_t pitch, int width_px, int height_
   int row_sample = 0;
   for (int i = 0; i < rows; ++i) {
     const int v = v0 + i;
-    const float* const image_row = image + (patch.y + v) * pitch + patch.x;
+    const float* const image_row = task.image + (patch.y + v) * task.pitch + patch.x;
     const float fv = static_cast<float>(v);
     const auto v_sine = hn::Set(d, fv * patch.sine);
     const auto v_cosine = hn::Set(d, fv * patch.cosine);
+    const int ahead = std::min(i + kSiftPrefetchRows, rows - 1);
+    for (int u = spans[ahead].begin; u < spans[ahead].end + kSiftAlign; u += kSiftAlign) {
+      hwy::Prefetch(task.image + (patch.y + v0 + ahead) * task.pitch + patch.x + u);
+    }
     for (int u = spans[i].begin; u < spans[i].end; u += kSiftLanes) {
       const auto fu = SiftCount(u);
       const auto column = hn::MulSub(fu, cosine, v_sine);
@@ -666,11 +720,11 @@ void DescribeSift(const float* image, ptrdiff_t pitch, int width_px, int height_
           hn::Mul(hn::MulAdd(column, column, hn::Mul(row, row)), hn::Set(d, -0.125f));
       const float* const at = image_row + u;
       const auto dx = hn::Sub(hn::LoadU(d, at + 1), hn::LoadU(d, at - 1));
-      const auto dy = hn::Sub(hn::LoadU(d, at - pitch), hn::LoadU(d, at + pitch));
+      const auto dy = hn::Sub(hn::LoadU(d, at - task.pitch), hn::LoadU(d, at + task.pitch));
       const auto direction =
           hn::Mul(hn::Sub(SiftAngles(dy, dx, long_form), hn::Set(d, patch.angle_deg)),
                   hn::Set(d, algo::kSiftCellAngles / 360.0f));
-      // Lanes past the end of the span may lie far outside: their bins are never used.
+      // Lanes past the end of the span may lie far outside: their values are never used.
       const auto weight = hn::Mul(SiftMagnitudes(dx, dy), SiftExps(exponent));
       const auto place_row = hn::Sub(hn::Add(row, middle), half);
       const auto place_column = hn::Sub(hn::Add(column, middle), half);
@@ -686,72 +740,117 @@ void DescribeSift(const float* image, ptrdiff_t pitch, int width_px, int height_
                   hn::Set(d, float{algo::kSiftRowCells + 1}));
       bin = hn::Add(bin, hn::ConvertTo(di, hn::Mul(cell, hn::Set(d, float{algo::kSiftCellPitch}))));
       const int sample = row_sample + u - spans[i].begin;
+      const auto r = hn::Sub(place_row, floor_row);
+      const auto c = hn::Sub(place_column, floor_column);
+      const auto o = hn::Sub(direction, floor_direction);
       hn::StoreU(weight, d, weights + sample);
-      hn::StoreU(hn::Sub(place_row, floor_row), d, in_row + sample);
-      hn::StoreU(hn::Sub(place_column, floor_column), d, in_column + sample);
-      hn::StoreU(hn::Sub(direction, floor_direction), d, in_angle + sample);
+      hn::StoreU(r, d, in_row + sample);
+      hn::StoreU(c, d, in_column + sample);
+      hn::StoreU(o, d, in_angle + sample);
       hn::StoreU(hn::BitCast(d, bin), d, bins + sample);
+      const auto lower = hn::Mul(weight, r);
+      const auto upper = hn::Sub(weight, lower);
+      const auto lower_right = hn::Mul(lower, c);
+      const auto upper_right = hn::Mul(upper, c);
+      const SiftV shares[4] = {hn::Sub(upper, upper_right), upper_right,
+                               hn::Sub(lower, lower_right), lower_right};
+      SiftV first[4];
+      SiftV second[4];
+      for (int j = 0; j < 4; ++j) {
+        second[j] = hn::Mul(shares[j], o);
+        first[j] = hn::Sub(shares[j], second[j]);
+      }
+      hn::StoreInterleaved4(first[0], first[1], first[2], first[3], d, firsts + 4 * sample);
+      hn::StoreInterleaved4(second[0], second[1], second[2], second[3], d, seconds + 4 * sample);
     }
     row_sample += spans[i].end - spans[i].begin;
   }
+}
 
-  // Samples are added one after the other, each to four pairs of bins.
-  const hn::FixedTag<float, 2> d2;
-  constexpr ptrdiff_t kRight = algo::kSiftCellPitch;
-  constexpr ptrdiff_t kBelow = algo::kSiftRowCells * algo::kSiftCellPitch;
-  alignas(64) float histogram[algo::kSiftHistogramSize] = {};
-  const int grouped = algo::SiftGrouped(count);
-  for (int i = 0; i < grouped; i += kSiftLanes) {
-    const auto weight = hn::LoadU(d, weights + i);
-    const auto c = hn::LoadU(d, in_column + i);
-    const auto o = hn::LoadU(d, in_angle + i);
-    const auto lower = hn::Mul(weight, hn::LoadU(d, in_row + i));
-    const auto upper = hn::Sub(weight, lower);
-    const auto lower_right = hn::Mul(lower, c);
-    const auto upper_right = hn::Mul(upper, c);
-    const SiftV shares[4] = {hn::Sub(upper, upper_right), upper_right, hn::Sub(lower, lower_right),
-                             lower_right};
-    alignas(64) float pairs[4][2 * kSiftLanes];
-    for (int j = 0; j < 4; ++j) {
-      const auto second = hn::Mul(shares[j], o);
-      hn::StoreInterleaved2(hn::Sub(shares[j], second), second, d, pairs[j]);
-    }
-    const int end = std::min(kSiftLanes, grouped - i);
-    for (int j = 0; j < end; ++j) {
-      int32_t bin;
-      std::memcpy(&bin, bins + i + j, sizeof(bin));
-      float* const at = histogram + bin;
-      const auto add = [&](float* to, const float* pair) {
-        to[0] += pair[2 * j];
-        to[1] += pair[2 * j + 1];
-      };
-      add(at, pairs[0]);
-      add(at + kRight, pairs[1]);
-      add(at + kBelow, pairs[2]);
-      add(at + kBelow + kRight, pairs[3]);
-    }
-  }
-  for (int i = grouped; i < count; ++i) {
-    const float lower = weights[i] * in_row[i];
-    const float upper = weights[i] - lower;
-    const float lower_right = lower * in_column[i];
-    const float upper_right = upper * in_column[i];
-    int32_t bin;
-    std::memcpy(&bin, bins + i, sizeof(bin));
+// Adds a sample to the bins from `at` on, one float after the other: a pair read at once would
+// often overlap two that are on their way to memory.
+HWY_INLINE void AddSift(const float* HWY_RESTRICT first, const float* HWY_RESTRICT second,
+                        float* HWY_RESTRICT at) {
+  const auto add = [&](ptrdiff_t place, int share) {
+    at[place] += first[share];
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // or compilers join both
+    at[place + 1] += second[share];
+  };
+  add(0, 0);
+  add(kSiftRight, 1);
+  add(kSiftBelow, 2);
+  add(kSiftBelow + kSiftRight, 3);
+}
+
+void EndSift(SiftDescription* description) {
+  for (int i = description->done; i < description->count; ++i) {
+    const float lower = description->weights[i] * description->in_row[i];
+    const float upper = description->weights[i] - lower;
+    const float lower_right = lower * description->in_column[i];
+    const float upper_right = upper * description->in_column[i];
+    const float o = description->in_angle[i];
+    float* const at = description->histogram + SiftBin(description->bins + i);
     const auto add = [&](float* pair, float share) {
-      pair[0] += FusedMultiplyAdd(-share, in_angle[i], share);
-      pair[1] = FusedMultiplyAdd(share, in_angle[i], pair[1]);
+      pair[0] += FusedMultiplyAdd(-share, o, share);
+      pair[1] = FusedMultiplyAdd(share, o, pair[1]);
     };
-    add(histogram + bin, upper - upper_right);
-    add(histogram + bin + kRight, upper_right);
-    add(histogram + bin + kBelow, lower - lower_right);
-    add(histogram + bin + kBelow + kRight, lower_right);
+    add(at, upper - upper_right);
+    add(at + kSiftRight, upper_right);
+    add(at + kSiftBelow, lower - lower_right);
+    add(at + kSiftBelow + kSiftRight, lower_right);
   }
-  FinishSift(histogram, descriptor);
+  FinishSift(description->histogram, description->descriptor);
+}
+
+// Neighbouring samples often meet in the same bins, where each waits for the one before it. Two
+// descriptors at a time have other bins to work on meanwhile.
+void DescribeSift(const SiftDescribeTask* tasks, int count, SiftScratch* scratch) {
+  SiftDescription descriptions[2];
+  bool active[2] = {};
+  int next = 0;
+  for (;;) {
+    for (int i = 0; i < 2; ++i) {
+      if (active[i] || next == count) continue;
+      SampleSift(tasks[next++], &scratch->descriptions[i], &descriptions[i]);
+      active[i] = true;
+    }
+    if (!active[0] && !active[1]) return;
+    const auto left = [&](int i) {
+      return algo::SiftGrouped(descriptions[i].count) - descriptions[i].done;
+    };
+    SiftDescription& a = descriptions[active[0] ? 0 : 1];
+    SiftDescription& b = descriptions[1];
+    const bool both = active[0] && active[1];
+    const int steps = both ? std::min(left(0), left(1)) : left(active[0] ? 0 : 1);
+    const float* const a_bins = a.bins + a.done;
+    const float* const b_bins = both ? b.bins + b.done : nullptr;
+    const float* const a_first = a.firsts + 4 * a.done;
+    const float* const a_second = a.seconds + 4 * a.done;
+    const float* const b_first = both ? b.firsts + 4 * b.done : nullptr;
+    const float* const b_second = both ? b.seconds + 4 * b.done : nullptr;
+    for (int i = 0; i < steps; ++i) {
+      AddSift(a_first + 4 * i, a_second + 4 * i, a.histogram + SiftBin(a_bins + i));
+      if (both) AddSift(b_first + 4 * i, b_second + 4 * i, b.histogram + SiftBin(b_bins + i));
+    }
+    a.done += steps;
+    if (both) b.done += steps;
+    for (int i = 0; i < 2; ++i) {
+      if (!active[i] || left(i) != 0) continue;
+      EndSift(&descriptions[i]);
+      active[i] = false;
+    }
+  }
+}
+
+// Inlined, so that its fused multiply-adds are instructions.
+HWY_FLATTEN bool RefineSift(const algo::SiftOctaveView& octave,
+                            const algo::SiftThresholds& thresholds, algo::SiftExtremum* extremum) {
+  return algo::RefineSiftExtremum(octave, thresholds, extremum);
 }
 
 const SiftKernels& SimdSiftKernels() {
-  static constexpr SiftKernels kKernels = {&MakeFirstSiftImage, &MakeSiftOctave,
+  static constexpr SiftKernels kKernels = {&MakeFirstSiftImage, &HalveSift,
+                                           &MakeSiftOctave,     &RefineSift,
                                            &FindSiftDirections, &DescribeSift};
   return kKernels;
 }

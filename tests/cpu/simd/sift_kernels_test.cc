@@ -124,7 +124,8 @@ TEST_P(SiftKernelsTest, DirectionsAndDescriptorsAreThoseOfThePlainLoops) {
   // A part without gradients, another with steep ones along the axes alone.
   for (int i = 0; i < 30 * kWidth; ++i) image[static_cast<size_t>(i)] = i % 300 < 150 ? 7.0f : 9.0f;
   SiftScratch scratch;
-  for (int i = 0; i < 4000; ++i) {
+  std::vector<SiftDescribeTask> tasks;
+  for (int i = 0; i < 4001; ++i) {
     const float x = static_cast<float>(random() % (64 * kWidth)) / 64.0f;
     const float y = static_cast<float>(random() % (64 * kHeight)) / 64.0f;
     const float scale = static_cast<float>(1 + random() % 400) / (i % 4 == 0 ? 400.0f : 60.0f);
@@ -135,17 +136,31 @@ TEST_P(SiftKernelsTest, DirectionsAndDescriptorsAreThoseOfThePlainLoops) {
     const algo::SiftOrientationWindow window = algo::SiftOrientationWindowOf(
         Clamp(static_cast<int>(x), 1, kWidth - 2), Clamp(static_cast<int>(y), 1, kHeight - 2),
         scale, kWidth, kHeight);
-    float expected[algo::kSiftDirections];
-    float actual[algo::kSiftDirections];
-    ReferenceSiftKernels().directions(image.data(), kWidth, window, &scratch, expected);
-    twin().directions(image.data(), kWidth, window, &scratch, actual);
-    ASSERT_EQ(std::memcmp(expected, actual, sizeof(expected)), 0);
-    const algo::SiftPatch patch = algo::SiftPatchOf(x, y, scale, angle, kWidth, kHeight);
-    uint8_t plain[algo::kSiftDescriptorBytes];
-    uint8_t simd[algo::kSiftDescriptorBytes];
-    ReferenceSiftKernels().describe(image.data(), kWidth, kWidth, kHeight, patch, &scratch, plain);
-    twin().describe(image.data(), kWidth, kWidth, kHeight, patch, &scratch, simd);
+    float plain[algo::kSiftDirections];
+    float simd[algo::kSiftDirections];
+    ReferenceSiftKernels().directions(image.data(), kWidth, window, &scratch, plain);
+    twin().directions(image.data(), kWidth, window, &scratch, simd);
     ASSERT_EQ(std::memcmp(plain, simd, sizeof(plain)), 0);
+    tasks.push_back({image.data(), kWidth, kWidth, kHeight,
+                     algo::SiftPatchOf(x, y, scale, angle, kWidth, kHeight), nullptr});
+  }
+  // Together, as descriptors wait for each other.
+  std::vector<uint8_t> expected(tasks.size() * algo::kSiftDescriptorBytes);
+  std::vector<uint8_t> actual(expected.size());
+  const auto describe = [&](const SiftKernels& kernels, std::vector<uint8_t>* descriptors) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      tasks[i].descriptor = descriptors->data() + i * algo::kSiftDescriptorBytes;
+    }
+    kernels.describe(tasks.data(), static_cast<int>(tasks.size()), &scratch);
+  };
+  describe(ReferenceSiftKernels(), &expected);
+  describe(twin(), &actual);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    ASSERT_EQ(
+        std::memcmp(expected.data() + i * algo::kSiftDescriptorBytes,
+                    actual.data() + i * algo::kSiftDescriptorBytes, algo::kSiftDescriptorBytes),
+        0)
+        << i;
   }
 }
 
