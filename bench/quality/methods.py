@@ -45,19 +45,19 @@ class Method:
 
     @property
     def is_preset(self) -> bool:
-        return self.name in PRESETS
+        return self.name not in OPENCV
 
     @property
     def norm(self) -> int:
         return cv2.NORM_L2 if self.name == "cv::SIFT" else cv2.NORM_HAMMING
 
 
-# Presets with other descriptors.
+# Presets with other descriptors, `orb-slam3`, which takes no other, and cv::ORB.
 DESCRIBED = [
     Method(name, 0, descriptor)
-    for name in ("orb", "bfrost")
+    for name in ("orb", "orb-slam", "bfrost")
     for descriptor in ("", "TEBLID_256", "TEBLID_512", "BEBLID_256", "BEBLID_512")
-]
+] + [Method("orb-slam3", 0), Method("cv::ORB", OPENCV_FEATURES)]
 
 
 def methods(features: int) -> list[Method]:

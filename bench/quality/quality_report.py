@@ -167,8 +167,20 @@ def write_descriptors(results: dict, families: dict[str, list[str]], twice: bool
         ],
     )
     report.table("pose", pose_columns(), [pose_row(tracker_name(n), cells) for n, cells in results["pose"].items()])
+    poses = pose_summaries(results["pose"])
+    limit = pose.LIMITS_DEG[0]
+    report.table(
+        "summary",
+        [f"accuracy at {RIGHT_PX} px, AUC at {limit}°"] + list(families) + list(pose.GAPS),
+        [
+            [tracker_name(method)]
+            + [of_distance(shares[f][method]["accuracy"], RIGHT_PX) for f in families]
+            + [f"{100 * poses[method][s]['auc'][0]:.1f}" for s in pose.GAPS]
+            for method in results["planes"]
+        ],
+    )
     report.values("planes", rounded(shares))
-    report.values("pose", rounded(pose_summaries(results["pose"])))
+    report.values("pose", rounded(poses))
     report.write()
 
 
