@@ -418,6 +418,14 @@ TEST(DescriptorBytesTest, AreThoseOfTheWire) {
   EXPECT_EQ(DescriptorBytes(Descriptor::kBFrost256), 32);
 }
 
+TEST(PipelineOptionsTest, SiftIsMatchedButNotComputed) {
+  PipelineOptions options;
+  options.describe.descriptor = Descriptor::kSift;
+  const absl::Status status = options.Validate();
+  EXPECT_EQ(ReasonOf(status), ErrorReason::kUnsupported);
+  EXPECT_THAT(status.message(), HasSubstr("SIFT can be matched, but no pipeline"));
+}
+
 TEST(DescriptorOfBytesTest, IsWhatTheNumberOfBytesStoodFor) {
   EXPECT_EQ(DescriptorOfBytes(32), Descriptor::kRBrief256);
   EXPECT_EQ(DescriptorOfBytes(4), Descriptor::kRBrief32);
