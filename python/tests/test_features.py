@@ -118,8 +118,8 @@ def test_features_of_ones_own_are_checked() -> None:
         orbserve.Features(np.zeros((3, 2), np.float32), descriptors=np.zeros((3, 8), np.uint8))
     named = orbserve.Features(np.zeros((3, 2)), descriptors=np.zeros((3, 32), np.uint8), descriptor_type="bfrost-256")  # type: ignore[arg-type]
     assert named.descriptor_type is orbserve.DescriptorType.BFROST_256
-    with pytest.raises(ValueError, match=r"DescriptorType must be one of .*; got 'sift'"):
-        orbserve.Features(np.zeros((3, 2)), descriptors=np.zeros((3, 32), np.uint8), descriptor_type="sift")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"DescriptorType must be one of .*; got 'surf'"):
+        orbserve.Features(np.zeros((3, 2)), descriptors=np.zeros((3, 32), np.uint8), descriptor_type="surf")  # type: ignore[arg-type]
 
 
 def test_arrays_of_answers_are_read_only(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:

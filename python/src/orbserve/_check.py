@@ -88,7 +88,7 @@ def _range(field: str, column: Column, low: float, high: float, allowed: str = "
     if column.size == 0 or (np.minimum.reduce(column) >= low and np.maximum.reduce(column) <= high):
         return
     row = int(np.argmin((column >= low) & (column <= high)))
-    raise WrongAnswerError(f"{field}[{row}]", column[row], allowed or f"{low:g} to {high:g}")
+    raise WrongAnswerError(f"{field}[{row}]", column[row], allowed or f"{low:.10g} to {high:.10g}")
 
 
 def _finite(field: str, column: Column) -> None:
@@ -178,9 +178,8 @@ def features(where: str, message: Any, columns: dict[str, Column], sent: SentFra
     size = message.descriptor_bytes
     expected = _DESCRIPTOR_BYTES.get(message.descriptor_type)
     if size not in ((0, 4, 32, 64, 128) if expected is None else (expected,)):
-        allowed = (
-            "0, 4, 32, 64 or 128" if expected is None else f"{expected}, those of descriptor_type {message.descriptor_type}"
-        )
+        of_kind = f"{expected}, those of descriptor_type {message.descriptor_type}"
+        allowed = "0, 4, 32, 64 or 128" if expected is None else of_kind
         raise WrongAnswerError(f"{where}.descriptor_bytes", size, allowed)
     if len(columns["descriptors"]) != rows * size:
         allowed = f"{rows * size} bytes, for {rows} rows of {size}"
