@@ -283,6 +283,9 @@ def full_disk(cli, address, folder, problems):
     """The program orbserve writes to a file system of 64 KiB: it must say so and end with an error."""
     disk, image = os.path.join(folder, "disk"), os.path.join(folder, "image.pgm")
     os.makedirs(disk, exist_ok=True)
+    if shutil.which("mount") is None:
+        print("skipped: a full disk: mount is not installed", file=sys.stderr)
+        return 0
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True,
                       check=False).returncode != 0:
         print("skipped: a full disk: mount is not allowed", file=sys.stderr)
