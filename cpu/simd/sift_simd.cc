@@ -197,7 +197,7 @@ class SiftStream {
     differences_ = end;
   }
 
-  // Where row `y` of the first stage's image is to be written before it is pushed.
+  // Row `y` of the first stage's image is written here before it is pushed.
   float* Input(int y) { return stages_[0].input[y & 1]; }
 
   void Push(int y, std::vector<SiftCandidate>* candidates) { Push(0, y, candidates); }
@@ -299,7 +299,8 @@ class SiftStream {
     }
   }
 
-  // Those of the pixels [begin, end) of a row. `kLayers`: layers_, or 0 for any number.
+  // Finds the extrema among the pixels [begin, end) of a row. `kLayers` is layers_, or 0 for any
+  // number.
   template <int kLayers>
   HWY_INLINE void FindExtremaOfChunk(int y, int begin, int end,
                                      std::vector<SiftCandidate>* candidates) {
@@ -326,7 +327,7 @@ class SiftStream {
       }
     }
     for (int x = 0; x < end - begin; x += kSiftLanes) {
-      // Of the nine places of each difference.
+      // These are the extremes of the nine places of each difference.
       SiftV high[kMost];
       SiftV low[kMost];
       for (int i = 0; i < differences; ++i) {
@@ -569,7 +570,8 @@ void FindSiftDirections(const float* image, ptrdiff_t pitch,
 // The samples of row `v` that count. They follow each other, as both coordinates are monotonous in
 // `u` whatever the rounding. `low` and `high`: columns inside the image and the radius.
 HWY_INLINE SiftSpan SiftSpanOf(const algo::SiftPatch& patch, int v, int low, int high) {
-  // Where the line enters and leaves the square, in real numbers; a step more on either side.
+  // The line enters and leaves the square about here, in real numbers; a step is added on either
+  // side.
   constexpr float kHalf = 2.5f;
   constexpr float kLeastSlope = 1e-4f;
   float from = static_cast<float>(low);

@@ -32,20 +32,20 @@ struct SiftOctaveView {
   }
 };
 
-// What decides about an extremum.
+// These numbers decide which extrema become features.
 struct SiftThresholds {
   int layers = 3;
   float contrast = 0.04f;
   float edge = 10.0f;
 };
 
-// Limit of the first test from the contrast threshold.
+// The first test compares with this limit, which comes from the contrast threshold.
 inline float SiftLeastDifference(double contrast, int layers) {
   return static_cast<float>(std::floor(0.5 * contrast / layers * 255));
 }
 
-// Whether the difference `layer` at (x, y), at least one pixel inside, exceeds the limit and is no
-// less (or, if negative, no more) than all 26 neighbours.
+// True if the difference `layer` at (x, y), which lies at least one pixel inside, exceeds the limit
+// and is no less (or, if negative, no more) than all 26 neighbours.
 ORBSERVE_HOST_DEVICE inline bool IsSiftExtremum(const SiftOctaveView& octave, int layer, int x,
                                                 int y, float least_difference) {
   const float value = octave.Difference(layer, x, y);

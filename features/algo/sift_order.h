@@ -35,7 +35,7 @@ ORBSERVE_HOST_DEVICE inline bool SiftPrecedes(const SiftFeature& a, const SiftFe
   return a.octave > b.octave;
 }
 
-// Of such features the first stays.
+// True for two features of which the first alone is kept.
 ORBSERVE_HOST_DEVICE inline bool IsSiftDuplicate(const SiftFeature& a, const SiftFeature& b) {
   return a.x == b.x && a.y == b.y && a.size == b.size && a.angle_deg == b.angle_deg;
 }
@@ -62,8 +62,8 @@ ORBSERVE_HOST_DEVICE inline void SettleSiftFeature(SiftFeature* heap, int hole, 
   heap[hole] = entry;
 }
 
-// Where libstdc++'s std::nth_element leaves `count` features, by falling response, with the one of
-// rank `nth` (from 0) in its place: division by the median of three until three or fewer remain,
+// Puts `count` features where libstdc++'s std::nth_element leaves them, by falling response, with
+// the one of rank `nth` (from 0) in its place: division by the median of three until three or fewer remain,
 // which are inserted in order; after too many divisions the first `nth` + 1 become a heap.
 ORBSERVE_HOST_DEVICE inline void DivideSiftFeatures(SiftFeature* features, int count, int nth) {
   const auto before = [](const SiftFeature& a, const SiftFeature& b) {

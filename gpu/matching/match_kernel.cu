@@ -96,7 +96,7 @@ __device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0,
 #endif
 }
 
-// The same where a is unsigned.
+// Does the same where a is unsigned.
 __device__ __forceinline__ void MultiplyAddUnsigned(const uint32_t (&a)[4], uint32_t b0,
                                                     uint32_t b1, int32_t (&d)[4]) {
 #if __CUDA_ARCH__ >= 800
@@ -401,7 +401,7 @@ struct VectorQuarter {
   }
 };
 
-// As MatchTilesKernel.
+// Its blocks are those of MatchTilesKernel.
 template <int kTiles>
 __global__ __launch_bounds__(kThreads, 1) void MatchVectorTilesKernel(
     const __grid_constant__ MatchParams params) {

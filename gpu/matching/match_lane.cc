@@ -85,7 +85,7 @@ void Filter(const MatchOptions& options, int descriptor_bytes, int k, int first,
   }
 }
 
-// The same for neighbours of the size that the descriptors need.
+// Filters neighbours of the size that the descriptors need.
 void FilterUnits(const MatchOptions& options, int descriptor_bytes, int k, int first, int count,
                  const PackedNeighbour* nearest, const PackedNeighbour* reverse, Matches* matches) {
   if (UnitsOfNeighbour(descriptor_bytes) == 1) {
