@@ -63,8 +63,8 @@ ORBSERVE_HOST_DEVICE inline void SettleSiftFeature(SiftFeature* heap, int hole, 
 }
 
 // Puts `count` features where libstdc++'s std::nth_element leaves them, by falling response, with
-// the one of rank `nth` (from 0) in its place: division by the median of three until three or fewer remain,
-// which are inserted in order; after too many divisions the first `nth` + 1 become a heap.
+// the one of rank `nth` (from 0) in its place: division by the median of three until three or fewer
+// remain, which are inserted in order; after too many divisions the first `nth` + 1 become a heap.
 ORBSERVE_HOST_DEVICE inline void DivideSiftFeatures(SiftFeature* features, int count, int nth) {
   const auto before = [](const SiftFeature& a, const SiftFeature& b) {
     return a.response > b.response;
