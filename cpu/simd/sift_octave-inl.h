@@ -1,0 +1,435 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The scale space of SIFT: the twin of features/algo/sift_scale_space.h. Included once per target
+// by sift_simd.cc.
+//
+// An octave is made in one pass over its rows. Each blur is a stage that keeps the row-filtered
+// rows that its columns still need; a finished row goes on to the next stage while it is in the
+// first-level cache. Columns are filtered for two rows at once, which share all but two of the rows
+// that they read. The last stage's rows complete the differences, of which three rows are kept for
+// the test of extrema.
+
+#if defined(ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
+#undef ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
+#else
+#define ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
+#endif
+
+#include <cstring>
+#include <vector>
+
+#include "cpu/kernels/sift_kernels.h"
+#include "cpu/simd/ops-inl.h"
+#include "cpu/simd/sift_vectors-inl.h"
+#include "features/algo/sift_scale_space.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace orbserve::cpu {
+namespace HWY_NAMESPACE {
+#if ORBSERVE_SIMD_TARGET_HAS_VECTORS
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+struct SiftStage {
+  const SiftBlur* blur = nullptr;
+  float* ring = nullptr;  // row-filtered rows
+  int ring_rows = 0;
+  float* input[2] = {};  // rows with room for mirrored pixels on both sides
+  float* image = nullptr;
+  int next = 0;  // row of `image`
+};
+
+// Row-filtered pixels of `row`, which has `radius` pixels on either side.
+HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const SiftBlur& blur,
+                              float* HWY_RESTRICT out) {
+  const SiftF d;
+  const int radius = blur.radius;
+  if (radius == 0) {
+    std::memcpy(out, row, sizeof(float) * static_cast<size_t>(width));
+    return;
+  }
+  if (radius <= algo::kSiftSmallRadius) {
+    const auto centre = hn::Set(d, blur.taps[0]);
+    const auto inner = hn::Set(d, blur.taps[1]);
+    const auto outer = hn::Set(d, blur.taps[2]);
+    for (int x = 0; x < width; x += kSiftLanes) {
+      const auto pair = hn::Add(hn::LoadU(d, row + x - 1), hn::LoadU(d, row + x + 1));
+      auto sum = hn::MulAdd(hn::LoadU(d, row + x), centre, hn::Mul(pair, inner));
+      if (radius == 2) {
+        const auto far = hn::Add(hn::LoadU(d, row + x + 2), hn::LoadU(d, row + x - 2));
+        sum = hn::MulAdd(far, outer, sum);
+      }
+      hn::StoreU(sum, d, out + x);
+    }
+    if (width % 2 != 0) {
+      out[width - 1] = algo::SiftBlurRow(row + width - 1, blur.taps, radius, true);
+    }
+    return;
+  }
+  constexpr int kBlock = 8 * kSiftLanes;
+  int x = 0;
+  for (; x + kBlock <= width; x += kBlock) {
+    const float* const from = row + x - radius;
+    auto tap = hn::Set(d, blur.taps[radius]);
+    auto s0 = hn::Mul(hn::LoadU(d, from), tap);
+    auto s1 = hn::Mul(hn::LoadU(d, from + kSiftLanes), tap);
+    auto s2 = hn::Mul(hn::LoadU(d, from + 2 * kSiftLanes), tap);
+    auto s3 = hn::Mul(hn::LoadU(d, from + 3 * kSiftLanes), tap);
+    auto s4 = hn::Mul(hn::LoadU(d, from + 4 * kSiftLanes), tap);
+    auto s5 = hn::Mul(hn::LoadU(d, from + 5 * kSiftLanes), tap);
+    auto s6 = hn::Mul(hn::LoadU(d, from + 6 * kSiftLanes), tap);
+    auto s7 = hn::Mul(hn::LoadU(d, from + 7 * kSiftLanes), tap);
+    for (int i = 1; i <= 2 * radius; ++i) {
+      tap = hn::Set(d, blur.taps[std::abs(i - radius)]);
+      const float* const at = from + i;
+      s0 = hn::MulAdd(hn::LoadU(d, at), tap, s0);
+      s1 = hn::MulAdd(hn::LoadU(d, at + kSiftLanes), tap, s1);
+      s2 = hn::MulAdd(hn::LoadU(d, at + 2 * kSiftLanes), tap, s2);
+      s3 = hn::MulAdd(hn::LoadU(d, at + 3 * kSiftLanes), tap, s3);
+      s4 = hn::MulAdd(hn::LoadU(d, at + 4 * kSiftLanes), tap, s4);
+      s5 = hn::MulAdd(hn::LoadU(d, at + 5 * kSiftLanes), tap, s5);
+      s6 = hn::MulAdd(hn::LoadU(d, at + 6 * kSiftLanes), tap, s6);
+      s7 = hn::MulAdd(hn::LoadU(d, at + 7 * kSiftLanes), tap, s7);
+    }
+    hn::StoreU(s0, d, out + x);
+    hn::StoreU(s1, d, out + x + kSiftLanes);
+    hn::StoreU(s2, d, out + x + 2 * kSiftLanes);
+    hn::StoreU(s3, d, out + x + 3 * kSiftLanes);
+    hn::StoreU(s4, d, out + x + 4 * kSiftLanes);
+    hn::StoreU(s5, d, out + x + 5 * kSiftLanes);
+    hn::StoreU(s6, d, out + x + 6 * kSiftLanes);
+    hn::StoreU(s7, d, out + x + 7 * kSiftLanes);
+  }
+  for (; x < width; x += kSiftLanes) {
+    const float* const from = row + x - radius;
+    auto sum = hn::Mul(hn::LoadU(d, from), hn::Set(d, blur.taps[radius]));
+    for (int i = 1; i <= 2 * radius; ++i) {
+      sum = hn::MulAdd(hn::LoadU(d, from + i), hn::Set(d, blur.taps[std::abs(i - radius)]), sum);
+    }
+    hn::StoreU(sum, d, out + x);
+  }
+}
+
+// Columns [x, x + kVectors * kSiftLanes) of two rows of an image, of which the upper has its
+// centre at rows[radius]. Each is stored twice.
+template <int kVectors>
+HWY_INLINE void FilterSiftColumns(const float* const* rows, const SiftBlur& blur, int x,
+                                  float* const (&image)[2], float* const (&copy)[2]) {
+  const SiftF d;
+  const int radius = blur.radius;
+  SiftV sum[2][kVectors];
+  SiftV low[kVectors];   // the row last read below the upper centre
+  SiftV high[kVectors];  // and above the lower one
+  const auto centre = hn::Set(d, blur.taps[0]);
+  for (int i = 0; i < kVectors; ++i) {
+    high[i] = hn::LoadU(d, rows[radius] + x + i * kSiftLanes);
+    low[i] = hn::LoadU(d, rows[radius + 1] + x + i * kSiftLanes);
+    sum[0][i] = hn::Mul(high[i], centre);
+    sum[1][i] = hn::Mul(low[i], centre);
+  }
+  for (int k = 1; k <= radius; ++k) {
+    const auto tap = hn::Set(d, blur.taps[k]);
+    const float* const above = rows[radius - k] + x;
+    const float* const below = rows[radius + 1 + k] + x;
+    for (int i = 0; i < kVectors; ++i) {
+      const auto up = hn::LoadU(d, above + i * kSiftLanes);
+      const auto down = hn::LoadU(d, below + i * kSiftLanes);
+      sum[0][i] = hn::MulAdd(hn::Add(low[i], up), tap, sum[0][i]);
+      sum[1][i] = hn::MulAdd(hn::Add(down, high[i]), tap, sum[1][i]);
+      low[i] = down;
+      high[i] = up;
+    }
+  }
+  for (int i = 0; i < kVectors; ++i) {
+    const int at = x + i * kSiftLanes;
+    for (int row = 0; row < 2; ++row) {
+      hn::StoreU(sum[row][i], d, image[row] + at);
+      if (copy[row] != nullptr) hn::StoreU(sum[row][i], d, copy[row] + at);
+    }
+  }
+}
+
+// The rows of an octave on their way through its stages.
+class SiftStream {
+ public:
+  // Stages lead to the images `first` to `count` - 1, by `blurs` in that order. Without `layers`
+  // no extrema are looked for.
+  SiftStream(float* const* images, int first, int count, const SiftBlur* blurs, int width,
+             int height, ptrdiff_t pitch, int layers, SiftScratch* scratch)
+      : images_(images), width_(width), height_(height), pitch_(pitch), layers_(layers) {
+    size_t size = kSiftAlign;
+    for (int i = first; i < count; ++i) {
+      SiftStage& stage = stages_[stage_count_++];
+      stage.blur = blurs + (i - first);
+      stage.ring_rows = 2 * stage.blur->radius + 2;
+      stage.image = images[i];
+      size += static_cast<size_t>(stage.ring_rows) * pitch + 2 * InputSize(*stage.blur);
+    }
+    if (layers > 0) size += kKept * static_cast<size_t>(layers + 2) * pitch;
+    if (scratch->rows.size() < size) scratch->rows.resize(size);
+    float* end = Aligned(scratch->rows.data());
+    for (int i = 0; i < stage_count_; ++i) {
+      SiftStage& stage = stages_[i];
+      stage.ring = end;
+      end += stage.ring_rows * pitch;
+      for (float*& input : stage.input) {
+        input = end + RoundUp(stage.blur->radius, kSiftAlign);
+        end += InputSize(*stage.blur);
+      }
+    }
+    differences_ = end;
+  }
+
+  // Row `y` of the first stage's image is written here before it is pushed.
+  float* Input(int y) { return stages_[0].input[y & 1]; }
+
+  void Push(int y, std::vector<SiftCandidate>* candidates) { Push(0, y, candidates); }
+
+ private:
+  static constexpr int kKept = 3;       // rows of differences
+  static constexpr int kChunkPx = 256;  // searched at once: for the first-level cache
+
+  static float* Aligned(float* memory) {
+    const auto address = reinterpret_cast<uintptr_t>(memory);
+    return memory + (RoundUp<uintptr_t>(address, 64) - address) / sizeof(float);
+  }
+  ptrdiff_t InputSize(const SiftBlur& blur) const {
+    return pitch_ + 2 * RoundUp(blur.radius, kSiftAlign) + kSiftAlign;
+  }
+  float* Difference(int i, int y) { return differences_ + (i * kKept + y % kKept) * pitch_; }
+
+  void Push(int index, int y, std::vector<SiftCandidate>* candidates) {
+    SiftStage& stage = stages_[index];
+    const int radius = stage.blur->radius;
+    float* const input = stage.input[y & 1];
+    for (int i = 1; i <= radius; ++i) {
+      input[-i] = input[algo::SiftMirror(-i, width_)];
+      input[width_ - 1 + i] = input[algo::SiftMirror(width_ - 1 + i, width_)];
+    }
+    FilterSiftRow(input, width_, *stage.blur, stage.ring + y % stage.ring_rows * pitch_);
+    const bool last = y == height_ - 1;
+    while (stage.next < height_ && (last || y >= stage.next + 1 + radius)) {
+      const int count = std::min(2, height_ - stage.next);
+      FinishRows(index, count);
+      const int from = stage.next;
+      stage.next += count;
+      for (int i = 0; i < count; ++i) {
+        if (index + 1 < stage_count_) {
+          Push(index + 1, from + i, candidates);
+        } else if (layers_ > 0) {
+          FindExtrema(from + i, candidates);
+        }
+      }
+    }
+  }
+
+  // The next `count` <= 2 rows of a stage's image.
+  void FinishRows(int index, int count) {
+    SiftStage& stage = stages_[index];
+    const int radius = stage.blur->radius;
+    const float* rows[2 * algo::kSiftMaxRadius + 2];
+    for (int i = 0; i < 2 * radius + 2; ++i) {
+      const int y = algo::SiftMirror(stage.next - radius + i, height_);
+      rows[i] = stage.ring + y % stage.ring_rows * pitch_;
+    }
+    float* image[2];
+    float* copy[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      const int y = std::min(stage.next + i, stage.next + count - 1);
+      image[i] = stage.image + y * pitch_;
+      if (index + 1 < stage_count_) copy[i] = stages_[index + 1].input[y & 1];
+    }
+    if (count == 1) {
+      // The row that would be the lower of two goes where nothing is read.
+      image[1] = stage.input[stage.next & 1 ? 0 : 1];
+      copy[1] = nullptr;
+    }
+    constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+    int x = 0;
+    for (; x + kVectors * kSiftLanes <= width_; x += kVectors * kSiftLanes) {
+      FilterSiftColumns<kVectors>(rows, *stage.blur, x, image, copy);
+    }
+    for (; x < width_; x += kSiftLanes) {
+      FilterSiftColumns<1>(rows, *stage.blur, x, image, copy);
+    }
+  }
+
+  // Row `y` of all images is there: differences of that row, extrema of the row above.
+  void FindExtrema(int y, std::vector<SiftCandidate>* candidates) {
+    const SiftF d;
+    const int images = layers_ + algo::kSiftExtraImages;
+    const float* row[algo::kSiftMaxLayers + algo::kSiftExtraImages];
+    float* out[algo::kSiftMaxLayers + 2];
+    for (int i = 0; i < images; ++i) row[i] = images_[i] + y * pitch_;
+    for (int i = 0; i + 1 < images; ++i) out[i] = Difference(i, y);
+    for (int x = 0; x < width_; x += kSiftLanes) {
+      auto before = hn::LoadU(d, row[0] + x);
+      for (int i = 1; i < images; ++i) {
+        const auto image = hn::LoadU(d, row[i] + x);
+        hn::StoreU(hn::Sub(image, before), d, out[i - 1] + x);
+        before = image;
+      }
+    }
+    --y;
+    if (y < algo::kSiftBorderPx || y >= height_ - algo::kSiftBorderPx) return;
+    const int end = width_ - algo::kSiftBorderPx;
+    for (int x = algo::kSiftBorderPx; x < end; x += kChunkPx) {
+      if (layers_ == 3) {
+        FindExtremaOfChunk<3>(y, x, std::min(x + kChunkPx, end), candidates);
+      } else {
+        FindExtremaOfChunk<0>(y, x, std::min(x + kChunkPx, end), candidates);
+      }
+    }
+  }
+
+  // Finds the extrema among the pixels [begin, end) of a row. `kLayers` is layers_, or 0 for any
+  // number.
+  template <int kLayers>
+  HWY_INLINE void FindExtremaOfChunk(int y, int begin, int end,
+                                     std::vector<SiftCandidate>* candidates) {
+    constexpr int kMost = (kLayers == 0 ? algo::kSiftMaxLayers : kLayers) + 2;
+    const SiftF d;
+    const int differences = (kLayers == 0 ? layers_ : kLayers) + 2;
+    const auto limit = hn::Set(d, least_difference);
+    const auto minus_limit = hn::Neg(limit);
+    // The most and the least of three pixels below each other, one column more on either side.
+    alignas(64) float most[kMost][kChunkPx + 2 * kSiftLanes];
+    alignas(64) float least[kMost][kChunkPx + 2 * kSiftLanes];
+    const float* centre[kMost];
+    for (int i = 0; i < differences; ++i) {
+      const float* const above = Difference(i, y - 1) + begin - 1;
+      const float* const at = Difference(i, y) + begin - 1;
+      const float* const below = Difference(i, y + 1) + begin - 1;
+      centre[i] = at + 1;
+      for (int x = 0; x < end - begin + 2; x += kSiftLanes) {
+        const auto a = hn::LoadU(d, above + x);
+        const auto b = hn::LoadU(d, at + x);
+        const auto c = hn::LoadU(d, below + x);
+        hn::Store(hn::Max(hn::Max(a, c), b), d, most[i] + x);
+        hn::Store(hn::Min(hn::Min(a, c), b), d, least[i] + x);
+      }
+    }
+    for (int x = 0; x < end - begin; x += kSiftLanes) {
+      // These are the extremes of the nine places of each difference.
+      SiftV high[kMost];
+      SiftV low[kMost];
+      for (int i = 0; i < differences; ++i) {
+        high[i] = hn::Max(hn::Max(hn::Load(d, most[i] + x), hn::LoadU(d, most[i] + x + 2)),
+                          hn::LoadU(d, most[i] + x + 1));
+        low[i] = hn::Min(hn::Min(hn::Load(d, least[i] + x), hn::LoadU(d, least[i] + x + 2)),
+                         hn::LoadU(d, least[i] + x + 1));
+      }
+      // No less than all 27, itself among them.
+      const auto extrema = [&](int layer) {
+        const auto value = hn::LoadU(d, centre[layer] + x);
+        const auto top = hn::Max(hn::Max(high[layer - 1], high[layer]), high[layer + 1]);
+        const auto bottom = hn::Min(hn::Min(low[layer - 1], low[layer]), low[layer + 1]);
+        return hn::Or(hn::And(hn::Ge(value, top), hn::Gt(value, limit)),
+                      hn::And(hn::Le(value, bottom), hn::Lt(value, minus_limit)));
+      };
+      auto any = extrema(1);
+      for (int layer = 2; layer <= differences - 2; ++layer) any = hn::Or(any, extrema(layer));
+      if (hn::AllFalse(d, any)) continue;
+      for (int layer = 1; layer <= differences - 2; ++layer) {
+        uint32_t bits = MaskBits(d, extrema(layer));
+        if (end - begin - x < kSiftLanes) bits &= FirstBits(end - begin - x);
+        for (; bits != 0; bits &= bits - 1) {
+          candidates->push_back({static_cast<int16_t>(layer), static_cast<int16_t>(y),
+                                 static_cast<int16_t>(begin + x + __builtin_ctz(bits))});
+        }
+      }
+    }
+  }
+
+ public:
+  float least_difference = 0.0f;
+
+ private:
+  float* const* images_;
+  int width_;
+  int height_;
+  ptrdiff_t pitch_;
+  int layers_;
+  int stage_count_ = 0;
+  SiftStage stages_[algo::kSiftMaxLayers + algo::kSiftExtraImages];
+  float* differences_ = nullptr;
+};
+
+void MakeFirstSiftImage(const ImageView& grey, bool doubled, const SiftBlur& blur, float* image,
+                        ptrdiff_t pitch, SiftScratch* scratch) {
+  const SiftF d;
+  const int scale = doubled ? 2 : 1;
+  const int width = scale * grey.width_px;
+  const int height = scale * grey.height_px;
+  float* const images[] = {image};
+  SiftStream stream(images, 0, 1, &blur, width, height, pitch, 0, scratch);
+  // Four times the pixels between two rows, one more on either side.
+  std::vector<float>& between = scratch->samples;
+  if (doubled) between.resize(static_cast<size_t>(grey.width_px) + 2 + kSiftAlign);
+  for (int y = 0; y < height; ++y) {
+    float* const row = stream.Input(y);
+    if (!doubled) {
+      const uint8_t* const from = grey.Row(y);
+      for (int x = 0; x < width; ++x) row[x] = static_cast<float>(from[x]);
+    } else {
+      const int near = y / 2;
+      const int far = Clamp(near + (y % 2 != 0 ? 1 : -1), 0, grey.height_px - 1);
+      const uint8_t* const a = grey.Row(near);
+      const uint8_t* const b = grey.Row(far);
+      float* const middle = between.data() + 1;
+      for (int x = 0; x < grey.width_px; ++x) middle[x] = static_cast<float>(3 * a[x] + b[x]);
+      middle[-1] = middle[0];
+      middle[grey.width_px] = middle[grey.width_px - 1];
+      const auto three = hn::Set(d, 3.0f);
+      const auto sixteenth = hn::Set(d, 0.0625f);
+      int x = 0;
+      for (; x + kSiftLanes <= grey.width_px; x += kSiftLanes) {
+        const auto centre = hn::Mul(hn::LoadU(d, middle + x), three);
+        const auto even = hn::Mul(hn::Add(centre, hn::LoadU(d, middle + x - 1)), sixteenth);
+        const auto odd = hn::Mul(hn::Add(centre, hn::LoadU(d, middle + x + 1)), sixteenth);
+        hn::StoreInterleaved2(even, odd, d, row + 2 * x);
+      }
+      for (; x < grey.width_px; ++x) {
+        row[2 * x] = (3.0f * middle[x] + middle[x - 1]) * 0.0625f;
+        row[2 * x + 1] = (3.0f * middle[x] + middle[x + 1]) * 0.0625f;
+      }
+    }
+    stream.Push(y, nullptr);
+  }
+}
+
+void HalveSift(const float* from, ptrdiff_t from_pitch, int width, int height, float* to,
+               ptrdiff_t to_pitch) {
+  const SiftF d;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; x += kSiftLanes) {
+      SiftV even;
+      SiftV odd;
+      hn::LoadInterleaved2(d, from + 2 * y * from_pitch + 2 * x, even, odd);
+      hn::StoreU(even, d, to + y * to_pitch + x);
+    }
+  }
+}
+
+void MakeSiftOctave(const SiftOctaveTask& task, SiftScratch* scratch,
+                    std::vector<SiftCandidate>* candidates) {
+  SiftStream stream(task.images, 1, task.layers + algo::kSiftExtraImages, task.blurs + 1,
+                    task.width_px, task.height_px, task.pitch, task.layers, scratch);
+  stream.least_difference = task.least_difference;
+  for (int y = 0; y < task.height_px; ++y) {
+    std::memcpy(stream.Input(y), task.images[0] + y * task.pitch,
+                sizeof(float) * static_cast<size_t>(task.width_px));
+    stream.Push(y, candidates);
+  }
+}
+
+}  // namespace
+#endif  // ORBSERVE_SIMD_TARGET_HAS_VECTORS
+}  // namespace HWY_NAMESPACE
+}  // namespace orbserve::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
