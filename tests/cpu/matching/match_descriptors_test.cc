@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bitset>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -88,78 +86,6 @@ Features MakeSet(Kind kind, int count, int descriptor_bytes, uint32_t seed) {
   return FeaturesOf(rows, descriptor_bytes);
 }
 
-// The oracle: every distance by bitset, or in double precision, then a stable sort. Shares no code
-// with the kernels.
-namespace oracle {
-
-int Distance(const Features& a, size_t i, const Features& b, size_t j) {
-  const auto bytes = static_cast<size_t>(a.descriptor_bytes);
-  if (bytes == 128) {
-    double sum = 0;
-    for (size_t n = 0; n < bytes; ++n) {
-      sum += std::pow(
-          static_cast<double>(a.descriptors[i * bytes + n]) - b.descriptors[j * bytes + n], 2);
-    }
-    return static_cast<int>(sum);
-  }
-  size_t distance = 0;
-  for (size_t n = 0; n < bytes; ++n) {
-    const auto difference =
-        static_cast<unsigned>(a.descriptors[i * bytes + n] ^ b.descriptors[j * bytes + n]);
-    distance += std::bitset<8>(difference).count();
-  }
-  return static_cast<int>(distance);
-}
-
-// (distance, train index) of every train descriptor, nearest first.
-std::vector<std::pair<int, uint32_t>> Ranking(const Features& query, size_t q,
-                                              const Features& train) {
-  std::vector<std::pair<int, uint32_t>> ranking;
-  for (size_t t = 0; t < train.count(); ++t) {
-    ranking.emplace_back(Distance(query, q, train, t), static_cast<uint32_t>(t));
-  }
-  std::stable_sort(ranking.begin(), ranking.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  return ranking;
-}
-
-// Returns the number that a ratio test compares.
-float TestedDistance(int distance, int descriptor_bytes) {
-  const auto number = static_cast<float>(distance);
-  return descriptor_bytes == 128 ? std::sqrt(number) : number;
-}
-
-Matches Match(const Features& query, const Features& train, const MatchOptions& options) {
-  Matches matches;
-  matches.ratio_undefined = options.ratio > 0 && train.count() == 1;
-  if (train.count() == 0 || matches.ratio_undefined) return matches;
-  std::vector<uint32_t> nearest_query(train.count());
-  if (options.cross_check && query.count() > 0) {
-    for (size_t t = 0; t < train.count(); ++t) {
-      nearest_query[t] = Ranking(train, t, query).front().second;
-    }
-  }
-  for (size_t q = 0; q < query.count(); ++q) {
-    const auto ranking = Ranking(query, q, train);
-    const int bytes = query.descriptor_bytes;
-    if (options.ratio > 0 && !(TestedDistance(ranking[0].first, bytes) <
-                               options.ratio * TestedDistance(ranking[1].first, bytes))) {
-      continue;
-    }
-    for (size_t i = 0; i < ranking.size() && i < static_cast<size_t>(options.k); ++i) {
-      const auto [distance, t] = ranking[i];
-      if (distance > options.max_distance) continue;
-      if (options.cross_check && nearest_query[t] != q) continue;
-      matches.query_index.push_back(static_cast<uint32_t>(q));
-      matches.train_index.push_back(t);
-      matches.distance.push_back(static_cast<uint32_t>(distance));
-    }
-  }
-  return matches;
-}
-
-}  // namespace oracle
-
 std::string FirstDifference(const Matches& actual, const Matches& expected) {
   if (actual.ratio_undefined != expected.ratio_undefined) return "ratio_undefined differs";
   for (size_t i = 0; i < std::max(actual.count(), expected.count()); ++i) {
@@ -218,9 +144,9 @@ TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
           const Features query = MakeSet(kind, query_count, descriptor_bytes, kSeed + 1);
           const Features train = MakeSet(kind, train_count, descriptor_bytes, kSeed + 2);
           for (const MatchOptions& options : all_options) {
-            ASSERT_EQ(
-                FirstDifference(Match(query, train, options), oracle::Match(query, train, options)),
-                "")
+            ASSERT_EQ(FirstDifference(Match(query, train, options),
+                                      OracleMatch(query, train, options, {})),
+                      "")
                 << "bytes " << descriptor_bytes << " kind " << static_cast<int>(kind) << " query "
                 << query_count << " train " << train_count << " k " << options.k << " ratio "
                 << options.ratio << " cross-check " << options.cross_check;
@@ -296,8 +222,8 @@ TEST_P(MatchDescriptorsTest, DistancesOf512BitsStayExact) {
     const Features wanted = MakeSet(kind, 70, 64, 20260111);
     for (const int k : {1, 2, 16}) {
       const MatchOptions options = {.k = k, .max_distance = 512};
-      ASSERT_EQ(FirstDifference(Match(wanted, many, options), oracle::Match(wanted, many, options)),
-                "")
+      ASSERT_EQ(
+          FirstDifference(Match(wanted, many, options), OracleMatch(wanted, many, options, {})), "")
           << "kind " << static_cast<int>(kind) << " k " << k;
     }
   }
