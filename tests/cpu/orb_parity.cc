@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -28,13 +29,13 @@
 
 #include <opencv2/core.hpp>
 #include <opencv2/features2d.hpp>
-#include <opencv2/imgcodecs.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/kernels/kernel_target.h"
 #include "features/backend.h"
 #include "tests/cpu/opencv_orb.h"
+#include "tests/cpu/parity_program.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/image_files.h"
@@ -269,47 +270,10 @@ void CompareVariants(std::vector<Variant>& variants, const std::string& name, co
   }
 }
 
-struct Arguments {
-  bool synthetic = false;
-  bool full = false;
+struct Arguments : ParityArguments {
   bool variants = false;
-  int shard = 0;
-  int shards = 1;
-  int64_t max_pixels = int64_t{1} << 40;
-  std::string target;
   int threads = 2;
-  std::vector<std::string> paths;
 };
-
-bool Parse(int argc, char** argv, Arguments* arguments) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
-    if (argument == "--synthetic") {
-      arguments->synthetic = true;
-    } else if (argument == "--full") {
-      arguments->full = true;
-    } else if (argument == "--variants") {
-      arguments->variants = true;
-    } else if (argument == "--shard") {
-      if (std::sscanf(value().c_str(), "%d/%d", &arguments->shard, &arguments->shards) != 2 ||
-          arguments->shards < 1) {
-        return false;
-      }
-    } else if (argument == "--target") {
-      arguments->target = value();
-    } else if (argument == "--threads") {
-      arguments->threads = std::atoi(value().c_str());
-    } else if (argument == "--max-megapixels") {
-      arguments->max_pixels = static_cast<int64_t>(std::atof(value().c_str()) * 1e6);
-    } else if (argument.rfind("--", 0) == 0) {
-      return false;
-    } else {
-      arguments->paths.push_back(argument);
-    }
-  }
-  return true;
-}
 
 // Either way of comparing, whichever was asked for.
 class Comparison {
@@ -382,7 +346,17 @@ void CompareSynthetic(Comparison* comparison) {
 
 int Main(int argc, char** argv) {
   Arguments arguments;
-  if (!Parse(argc, argv, &arguments)) {
+  const auto take = [&](const std::string& flag, const std::function<std::string()>& value) {
+    if (flag == "--variants") {
+      arguments.variants = true;
+    } else if (flag == "--threads") {
+      arguments.threads = std::atoi(value().c_str());
+    } else {
+      return false;
+    }
+    return true;
+  };
+  if (!ParseParityArguments(argc, argv, take, &arguments)) {
     std::fprintf(stderr, "orb_parity: wrong usage, see the head of orb_parity.cc\n");
     return 2;
   }
@@ -394,21 +368,12 @@ int Main(int argc, char** argv) {
   cv::setNumThreads(1);
   Comparison comparison(arguments);
   if (arguments.synthetic) CompareSynthetic(&comparison);
-  int unreadable = 0;
-  for (size_t f = 0; f < files.size(); ++f) {
-    if (static_cast<int>(f % static_cast<size_t>(arguments.shards)) != arguments.shard) continue;
-    const cv::Mat image =
-        cv::imread(files[f], cv::IMREAD_GRAYSCALE | cv::IMREAD_IGNORE_ORIENTATION);
-    if (image.empty()) {
-      std::printf("UNREADABLE %s\n", files[f].c_str());
-      ++unreadable;
-      continue;
-    }
-    if (static_cast<int64_t>(image.total()) > arguments.max_pixels) continue;
-    comparison.CompareImage(files[f], image, static_cast<uint32_t>(f),
-                            arguments.full ? 0 : f * 7 % comparison.settings(),
-                            arguments.full ? 1 : comparison.settings(), !arguments.full);
-  }
+  const int unreadable = ForEachImage(
+      files, arguments, [&](const std::string& file, const cv::Mat& image, size_t number) {
+        comparison.CompareImage(file, image, static_cast<uint32_t>(number),
+                                arguments.full ? 0 : number * 7 % comparison.settings(),
+                                arguments.full ? 1 : comparison.settings(), !arguments.full);
+      });
   const Totals& totals = comparison.totals();
   std::printf(
       "images %ld, runs %ld, features %ld, left out (OpenCV throws) %ld, differing runs "

@@ -26,7 +26,6 @@
 #include <opencv2/core.hpp>
 #include <opencv2/core/utility.hpp>
 #include <opencv2/features2d.hpp>
-#include <opencv2/imgcodecs.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "cpu/kernels/kernel_target.h"
@@ -34,6 +33,7 @@
 #include "cpu/kernels/sift_kernels.h"
 #include "features/options.h"
 #include "tests/cpu/opencv_orb.h"
+#include "tests/cpu/parity_program.h"
 #include "tests/support/image_files.h"
 #include "tests/support/image_makers.h"
 
@@ -130,43 +130,7 @@ void Compare(const std::string& name, const cv::Mat& image, const SiftOptions& o
               static_cast<long>(differing), keypoints.size(), ours.keypoints.size(), first.c_str());
 }
 
-struct Arguments {
-  bool synthetic = false;
-  bool full = false;
-  int shard = 0;
-  int shards = 1;
-  int64_t max_pixels = int64_t{1} << 40;
-  std::string target;
-  std::vector<std::string> paths;
-};
-
-bool Parse(int argc, char** argv, Arguments* arguments) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
-    if (argument == "--synthetic") {
-      arguments->synthetic = true;
-    } else if (argument == "--full") {
-      arguments->full = true;
-    } else if (argument == "--shard") {
-      if (std::sscanf(value().c_str(), "%d/%d", &arguments->shard, &arguments->shards) != 2 ||
-          arguments->shards < 1) {
-        return false;
-      }
-    } else if (argument == "--target") {
-      arguments->target = value();
-    } else if (argument == "--max-megapixels") {
-      arguments->max_pixels = static_cast<int64_t>(std::atof(value().c_str()) * 1e6);
-    } else if (argument.rfind("--", 0) == 0) {
-      return false;
-    } else {
-      arguments->paths.push_back(argument);
-    }
-  }
-  return true;
-}
-
-// Why this OpenCV is no reference, or nothing.
+// Says why this OpenCV is no reference, or nothing.
 std::string WhyNoReference() {
   if (!cv::checkHardwareSupport(CV_CPU_AVX2) || !cv::checkHardwareSupport(CV_CPU_FMA3)) {
     return "OpenCV runs without AVX2 and FMA here";
@@ -225,8 +189,9 @@ void CompareSynthetic(const cpu::SiftKernels& kernels, Totals* totals) {
 }
 
 int Main(int argc, char** argv) {
-  Arguments arguments;
-  if (!Parse(argc, argv, &arguments)) {
+  ParityArguments arguments;
+  const auto none = [](const std::string&, const auto&) { return false; };
+  if (!ParseParityArguments(argc, argv, none, &arguments)) {
     std::fprintf(stderr, "sift_parity: wrong usage, see the head of sift_parity.cc\n");
     return 2;
   }
@@ -244,19 +209,10 @@ int Main(int argc, char** argv) {
   cv::setNumThreads(1);
   Totals totals;
   if (arguments.synthetic) CompareSynthetic(*kernels, &totals);
-  int unreadable = 0;
-  for (size_t f = 0; f < files.size(); ++f) {
-    if (static_cast<int>(f % static_cast<size_t>(arguments.shards)) != arguments.shard) continue;
-    const cv::Mat image =
-        cv::imread(files[f], cv::IMREAD_GRAYSCALE | cv::IMREAD_IGNORE_ORIENTATION);
-    if (image.empty()) {
-      std::printf("UNREADABLE %s\n", files[f].c_str());
-      ++unreadable;
-      continue;
-    }
-    if (static_cast<int64_t>(image.total()) > arguments.max_pixels) continue;
-    CompareImage(files[f], image, f, arguments.full, *kernels, &totals);
-  }
+  const int unreadable = ForEachImage(
+      files, arguments, [&](const std::string& file, const cv::Mat& image, size_t number) {
+        CompareImage(file, image, number, arguments.full, *kernels, &totals);
+      });
   std::printf(
       "target '%s', images %ld, runs %ld, features %ld, differing runs %ld, differing features "
       "%ld\n",
