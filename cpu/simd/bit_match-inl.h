@@ -11,9 +11,10 @@
 //
 // - Bit slices, for 512-bit vectors: a lane is one bit, a vector holds one bit of 512 descriptors.
 //   A query selects for each of its bits the slice or its complement, which is where the
-//   descriptors differ from it, and a tree of carry-save adders counts 256 such slices into 9. vpternlog makes
-//   a full adder two instructions, so one distance costs one instruction, less than counting bits
-//   with VPOPCNTDQ (three for 64 bits: xor, count, add), and processors without that gain as much.
+//   descriptors differ from it, and a tree of carry-save adders counts 256 such slices into 9.
+//   vpternlog makes a full adder two instructions, so one distance costs one instruction, less than
+//   counting bits with VPOPCNTDQ (three for 64 bits: xor, count, add), and processors without that
+//   gain as much.
 // - Bytes, for smaller vectors: a lane is a byte. Per row (a byte of 64 descriptors where the
 //   target counts bits itself, else a nibble) that is xor, count, add; for nibbles the query's
 //   nibble is folded into the lookup table, so that one shuffle gives the count of differing bits.

@@ -43,9 +43,9 @@ struct MatchPair {
   const uint8_t* train;
   int32_t query_count;  // >= 1
   int32_t train_count;  // >= 1; both at most 2^22
-  // The neighbours of all queries are written here, [query_count][k], ascending, kNobody where there
-  // are fewer: PackedNeighbour, or of vectors WideNeighbour. It is device or pinned host memory,
-  // 16-byte aligned.
+  // The neighbours of all queries are written here, [query_count][k], ascending, kNobody where
+  // there are fewer: PackedNeighbour, or of vectors WideNeighbour. It is device or pinned host
+  // memory, 16-byte aligned.
   void* nearest;
   // Of all train descriptors their nearest query, [train_count]; null = not wanted.
   void* reverse;
