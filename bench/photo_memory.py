@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""Photographs of 1 to 67 megapixels on servers with little memory, and small frames beside them.
+"""Photographs of 1 to 67 megapixels, as JPEG files and as colour pixels, on servers with little memory, and small frames beside.
 
 Starts a server in a memory cgroup of each size (root; version 1 or 2) and asks it for one photograph of each size. Those that it
 answers fit. Callers then send the sizes that fit, each caller one call at a time, while one client sends 640x480 frames, ten a
-second. Prints a line for each cgroup and number of callers; the exit code is 1 if a photograph that fits was refused, the server
+second. Prints a line for each cgroup, kind and number of callers; the exit code is 1 if a photograph that fits was refused, the server
 was killed, or a small frame failed or took over 500 ms.
 
   python bench/photo_memory.py --image PHOTO.jpg [--build build] [--mebibytes 256 512 1024 2048 4096] [--callers 1 2 8 32]
-      [--seconds 10] [--json FILE]
+      [--kinds jpeg rgb] [--seconds 10] [--json FILE]
 """
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -26,11 +27,11 @@ import time
 import cv2
 import grpc
 
-SIZES = ((1224, 816), (2448, 1632), (3264, 2448), (5312, 2988), (7040, 4694), (8192, 8192))
+SIZES = ((1224, 816), (1920, 1280), (2448, 1632), (3264, 2448), (5312, 2988), (7040, 4694), (8192, 8192))
 SMALL = (640, 480)
 SMALL_LIMIT_S = 0.5
 CALL_LIMIT_S = 120
-JPEG, GREY8 = 1, 2
+JPEG, GREY8, RGB8 = 1, 2, 3
 
 
 def varint(number):
@@ -50,15 +51,19 @@ def block(field, data):
 
 
 def requests_of(path):
-    """By size, the request of a JPEG file; and that of a small grey frame."""
+    """By kind and size, the request of a photograph; and that of a small grey frame."""
     photo = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-    large = {}
+    large = {"jpeg": {}, "rgb": {}}
     for size in SIZES:
         scaled = cv2.resize(photo, size, interpolation=cv2.INTER_CUBIC)
-        large[size] = block(15, number(1, JPEG) + block(15, cv2.imencode(".jpg", scaled)[1].tobytes()))
-    pixels = cv2.resize(photo, SMALL, interpolation=cv2.INTER_AREA).tobytes()
-    frame = number(1, GREY8) + number(2, SMALL[0]) + number(3, SMALL[1]) + block(15, pixels)
-    return large, block(15, frame)
+        large["jpeg"][size] = block(15, number(1, JPEG) + block(15, cv2.imencode(".jpg", scaled)[1].tobytes()))
+        large["rgb"][size] = pixels_request(RGB8, cv2.cvtColor(scaled, cv2.COLOR_GRAY2RGB))
+    return large, pixels_request(GREY8, cv2.resize(photo, SMALL, interpolation=cv2.INTER_AREA))
+
+
+def pixels_request(encoding, image):
+    height, width = image.shape[:2]
+    return block(15, number(1, encoding) + number(2, width) + number(3, height) + block(15, image.tobytes()))
 
 
 class Cgroup:
@@ -159,14 +164,15 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
     parser.add_argument("--mebibytes", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 2, 8, 32])
+    parser.add_argument("--kinds", nargs="+", choices=["jpeg", "rgb"], default=["jpeg", "rgb"])
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     large, small = requests_of(options.image)
     results, failed = [], False
-    for mebibytes in options.mebibytes:
+    for mebibytes, kind in itertools.product(options.mebibytes, options.kinds):
         fits, reasons = {}, {}
-        for size, request in large.items():
+        for size, request in large[kind].items():
             # A server of its own, so that nothing that is kept of another size is in the way.
             server = Server(options.build, mebibytes << 20)
             with server.channel() as channel:
@@ -178,12 +184,13 @@ def main():
             else:
                 reasons[f"{size[0]}x{size[1]}"] = error
         most = max((w * h for w, h in fits), default=0) / 1e6
-        print(f"{mebibytes} MiB: up to {most:.1f} megapixels fit", *(f"  {k}: {v}" for k, v in reasons.items()), sep="\n")
+        print(f"{mebibytes} MiB, {kind}: up to {most:.1f} megapixels fit", *(f"  {k}: {v}" for k, v in reasons.items()), sep="\n")
         for callers in options.callers if fits else ():
             server = Server(options.build, mebibytes << 20)
             result = run(server, fits, small, callers, options.seconds)
             peak, is_well = server.stop()
-            result |= {"mebibytes": mebibytes, "callers": callers, "peak_mebibytes": peak >> 20, "ended_well": is_well}
+            result |= {"mebibytes": mebibytes, "kind": kind, "callers": callers, "peak_mebibytes": peak >> 20,
+                       "ended_well": is_well}  # fmt: skip
             results.append(result)
             is_late = result["small_max_ms"] > 1e3 * SMALL_LIMIT_S
             failed |= bool(result["refused"] or result["small_failed"] or is_late or not is_well)

@@ -159,6 +159,9 @@ ListenerOptions ListenerOptionsOf(const server::Config& config, const DerivedLim
   const int64_t message_bytes = derived.message_bytes;
   options.guard.max_unfinished_bytes =
       std::max(buffer_bytes / 2, std::min(2 * message_bytes, buffer_bytes / 4 * 3));
+  // One of the largest has room in any case, and small messages have half of what is left.
+  options.guard.shared_message_bytes =
+      std::max<int64_t>(options.guard.max_unfinished_bytes - message_bytes, 0) / 2;
   options.has_credentials = !config.tls().client_ca_file().empty() || !config.token_file().empty();
   // A small part of the buffers, and enough for two connections that make all the calls they may.
   options.guard.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kGrpcBytesPerCall,

@@ -336,6 +336,11 @@ class WiredServer final : public Server {
                      " that are kept for them, and too much of the memory is used for more"));
   }
 
+  // Says whether further large messages may be read: so that those on their way find room, too.
+  bool HasRoomForMessages() const {
+    return ledger_.held(Resource::kFrameBytes) <= derived_.kept_queue_bytes / 2;
+  }
+
   template <typename Options>
   Options WithAnswerers(Options options) {
     options.queue.answerers = &answerers_;
@@ -427,6 +432,7 @@ class WiredServer final : public Server {
 
   ListenerOptions OptionsOfListener() {
     ListenerOptions options = ListenerOptionsOf(config_, derived_);
+    options.guard.takes_messages = [this] { return HasRoomForMessages(); };
     options.begin_handshake = [this](int socket) -> TlsSession {
       return TlsAdoption::is_used() ? tls_->BeginHandshake(socket) : nullptr;
     };

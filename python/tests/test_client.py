@@ -8,6 +8,7 @@ import asyncio
 import dataclasses
 import hashlib
 import io
+import itertools
 import pickle
 import shutil
 import signal
@@ -78,6 +79,28 @@ def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
         assert caught.value.may_pass
         with pytest.raises(orbserve.UnavailableError):
             client.stream("vio")
+
+
+def test_large_images_wait_for_room_on_a_small_server(folder: Path) -> None:
+    config = folder / "little.textproto"
+    config.write_text(f"limits {{ memory_bytes: {256 << 20} }}")
+    server = Server(folder, ("--config", str(config)), listen=f"unix:{folder / 'little'}")
+    image = np.dstack([make_image(1920, 1280)] * 3)  # 7 MB; all of them are more than gRPC's buffers hold
+    try:
+        server.wait()
+
+        def send(_: int) -> list[int]:
+            with orbserve.Client(server.address) as client:
+                return [len(client.extract(image)) for _ in range(4)]
+
+        with ThreadPoolExecutor(12) as threads:
+            counts = set(itertools.chain(*threads.map(send, range(12))))
+        assert len(counts) == 1
+        # On one connection there are fewer at a time.
+        with orbserve.Client(server.address) as client:
+            assert {len(answer) for answer in client.extract_many([image] * 24, attempts=1)} == counts
+    finally:
+        assert server.end() == 0
 
 
 def test_a_busy_server_says_when_to_come_back(folder: Path, image: Pixels) -> None:

@@ -51,7 +51,7 @@ constexpr int kHandshakesAtOnce = 16;
 constexpr int kLogLinesPerSecond = 5;
 constexpr size_t kClosedAtOnce = 64;  // of parked connections where descriptors are wanted
 constexpr int kMaxFlights = 2;        // that a client of TLS 1.2 or 1.3 answers
-constexpr int kWaitMs = 2;            // for a place to become free
+constexpr int kWaitMs = 2;            // for a place or room to become free
 constexpr int kRetryMs = 10;          // after a failure that may pass
 constexpr int kLookMs = 1000;         // between looks for clients that are late or paused
 
@@ -272,10 +272,8 @@ class OwnListener final : public Listener {
     bool has_more = false;
     for (;;) {
       const bool looks = arriving_ > 0 || has_parked_ || guard_->has_paused();
-      const int wait_ms = has_more                        ? 0
-                          : waiting_.socket || is_behind_ ? kWaitMs
-                          : looks                         ? kLookMs
-                                                          : -1;
+      const bool waits = waiting_.socket || is_behind_ || guard_->has_waiting();
+      const int wait_ms = has_more ? 0 : waits ? kWaitMs : looks ? kLookMs : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
@@ -296,6 +294,10 @@ class OwnListener final : public Listener {
         }
       }
       if (waiting_.socket || is_behind_) RetryWaiting();
+      if (guard_->has_waiting()) {
+        const std::scoped_lock lock(mutex_);
+        guard_->ReadOn(*table_);
+      }
       const int most = bounds_.makes_handshakes ? kHandshakesAtOnce : kServedAtOnce;
       int served = 0;
       while (served < most && ServeNext()) ++served;

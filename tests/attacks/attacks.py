@@ -64,6 +64,7 @@ ATTACKS = {
         # The bytes that gRPC holds have a budget of their own.
         Attack("unfinished_messages", connections.unfinished_messages, memory_mib=2048 + 300),
         Attack("unfinished_uploads", connections.unfinished_uploads, memory_mib=2048 + 300),
+        Attack("hoarded_messages", connections.hoarded_messages, address_space_mib=1024),
         Attack("tls_rapid_reset", connections.rapid_reset, tls=True),
         Attack("tls_continuation_flood", connections.continuation_flood, tls=True),
         Attack("tls_endless_header", connections.endless_header, tls=True),

@@ -369,6 +369,33 @@ def unfinished_uploads(address, end, scale):
     return {"connections": 4 * scale, "mb_sent": round(sent / 1e6, 1), "closed_by_server": closed}
 
 
+def hoarded_messages(address, end, scale):
+    """Connections that begin a message of 50 MB each, send as much as the server reads at once, and then a byte now and then."""
+    headers = call_headers(EXTRACT)
+    begin = frame(HEADERS, END_HEADERS, 1, headers) + frame(DATA, 0, 1, b"\x00" + struct.pack(">I", 50_000_000))
+    pieces = frame(DATA, 0, 1, b"h" * 16384) * 3  # within the first window
+    made, opened, closed = [], 0, 0
+    while time.monotonic() < end:
+        if len(made) < 100 * scale:
+            try:
+                made.append(connect_http2(address))
+                made[-1].sendall(begin + pieces)
+                opened += 1
+                continue
+            except OSError:
+                pass
+        for each in list(made):
+            try:
+                each.send(frame(DATA, 0, 1, b"h"))
+            except OSError:
+                made.remove(each)
+                closed += 1
+        time.sleep(0.1)
+    for each in made:
+        each.close()
+    return {"connections": opened, "closed_by_server": closed}
+
+
 def hold(address, end, count, start):
     """Holds `count` connections that have sent `start` and then say nothing."""
     held, refused, closed = [], 0, 0

@@ -167,32 +167,37 @@ class AsyncClient:
         return_errors: bool,
         timeout: float | None,
     ) -> AsyncIterator[Features | Exception]:
-        pending: deque[asyncio.Task[Features | Exception]] = deque()
+        pending: deque[tuple[int, asyncio.Task[Features | Exception] | Exception]] = deque()
+        held = 0  # bytes of the requests in `pending`
 
         async def outcome() -> Features | Exception:
-            found = await pending.popleft()
+            nonlocal held
+            size, entry = pending.popleft()
+            found = entry if isinstance(entry, Exception) else await entry
+            held -= size
             if isinstance(found, Exception) and not return_errors:
                 raise found
             return found
 
         try:
             async for image in each(images):
-                if len(pending) == in_flight:
+                while pending and (len(pending) == in_flight or held >= _calls.MOST_BYTES):
                     yield await outcome()
-                pending.append(asyncio.create_task(self._try(image, pipeline, attempts, timeout)))
+                try:
+                    call = _calls.extract(image, pipeline)
+                except (OSError, ValueError, TypeError, ImportError) as error:
+                    pending.append((0, error))
+                else:
+                    held += len(call.request)
+                    pending.append((len(call.request), asyncio.create_task(self._try(call, attempts, timeout))))
             while pending:
                 yield await outcome()
         finally:
-            for task in pending:
-                task.cancel()
+            for _, entry in pending:
+                if not isinstance(entry, Exception):
+                    entry.cancel()
 
-    async def _try(
-        self, image: Image | Frame, pipeline: Pipeline | str, attempts: int, timeout: float | None
-    ) -> Features | Exception:
-        try:
-            call = _calls.extract(image, pipeline)
-        except (OSError, ValueError, TypeError, ImportError) as error:
-            return error
+    async def _try(self, call: Call[Features], attempts: int, timeout: float | None) -> Features | Exception:
         attempt = 1
         while True:
             try:

@@ -29,6 +29,9 @@ HEALTH_METHOD = "/grpc.health.v1.Health/Check"
 STREAM_METHOD = f"{_FEATURES}StreamFrames"
 _SERVING = 1
 
+# Requests under way of extract_many(): a server that may use 256 MiB has room for so many unfinished bytes.
+MOST_BYTES = 16 << 20
+
 
 @dataclass(frozen=True)
 class Reference:

@@ -179,7 +179,7 @@ class Client:
 
         Answers come in the order of the images. `images` is read as answers are taken.
 
-        in_flight: most calls under way, from 1.
+        in_flight: most calls under way, from 1; fewer where their images are large.
         attempts: most tries of an image, from 1. An image is tried again, after growing waits, when the server has no
             place for it, goes away or cannot be reached.
         errors: "raise": the first error ends the iteration; "return": the error stands in the place of the features. An
@@ -202,11 +202,12 @@ class Client:
         timeout: float | None,
     ) -> Iterator[Features | Exception]:
         pending: deque[tuple[Call[Features], Any] | Exception] = deque()
+        held = 0  # bytes of the requests in `pending`
         source = iter(images)
         more = True
         try:
             while more or pending:
-                while more and len(pending) < in_flight:
+                while more and len(pending) < in_flight and held < _calls.MOST_BYTES:
                     try:
                         image = next(source)
                     except StopIteration:
@@ -218,8 +219,11 @@ class Client:
                         pending.append(error)
                     else:
                         pending.append((call, self._start(call, timeout)))
+                        held += len(call.request)
                 if pending:
-                    outcome = self._outcome(pending.popleft(), attempts, timeout)
+                    entry = pending.popleft()
+                    outcome = self._outcome(entry, attempts, timeout)
+                    held -= 0 if isinstance(entry, Exception) else len(entry[0].request)
                     if isinstance(outcome, Exception) and not return_errors:
                         raise outcome
                     yield outcome

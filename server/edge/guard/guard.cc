@@ -50,9 +50,14 @@ class ListenerGuard final : public ConnectionGuard {
   }
 
   void Start() override {
+    GuardTable::room().SetBounds(bounds_.shared_message_bytes, bounds_.takes_messages);
     guards_.Attach(event_.get(), bounds_.max_unfinished_bytes, bounds_.max_unproven_calls);
   }
-  void Stop() override { guards_.Attach(-1, 0, 0); }
+  void Stop() override {
+    guards_.Attach(-1, 0, 0);
+    GuardTable::room().SetBounds(INT64_MAX, nullptr);
+    guards_.ReadOn();
+  }
 
   // Begins the next turns, unless the last ones have not had their time: then the timer runs until
   // they have.
@@ -100,6 +105,14 @@ class ListenerGuard final : public ConnectionGuard {
   void Prove(int descriptor) override { guards_.Prove(descriptor); }
   bool has_paused() const override { return guards_.paused() > 0; }
   void Resume(int descriptor) override { guards_.Resume(descriptor); }
+  bool has_waiting() const override { return GuardTable::room().waiting() > 0; }
+  void ReadOn(const ConnectionTable& table) override {
+    const int late = guards_.ReadOn();
+    for (const auto& [number, connection] : table.all()) {
+      if (late >= 0 && connection.descriptor == late)
+        CloseConnection(connection, CloseReason::kUnfinished);
+    }
+  }
   void Close(int descriptor) override { guards_.Close(descriptor, CloseReason::kUnfinished); }
 
  private:
@@ -131,9 +144,13 @@ class ListenerGuard final : public ConnectionGuard {
       }
     }
     if (heaviest == nullptr) return false;
-    guards_.Close(heaviest->descriptor, reason);
-    shutdown(heaviest->duplicate.get(), SHUT_RDWR);
+    CloseConnection(*heaviest, reason);
     return true;
+  }
+
+  void CloseConnection(const TrackedConnection& connection, CloseReason reason) {
+    guards_.Close(connection.descriptor, reason);
+    shutdown(connection.duplicate.get(), SHUT_RDWR);
   }
 
   const GuardBounds bounds_;

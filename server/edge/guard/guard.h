@@ -8,6 +8,7 @@
 #define ORBSERVE_SERVER_EDGE_GUARD_GUARD_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/strings/string_view.h"
@@ -34,14 +35,19 @@ struct GuardBounds {
   // What all connections together may hold. Beyond, those that hold the most are closed.
   int64_t max_unproven_calls = 4096;                // open ones, of connections not proven
   int64_t max_unfinished_bytes = int64_t{1} << 30;  // of messages that have begun and not ended
+  // Large messages wait beyond this, but for those of one connection.
+  int64_t shared_message_bytes = int64_t{1} << 29;
+  // Large messages wait, too, while this is false: the server has enough complete ones. Null:
+  // never.
+  std::function<bool()> takes_messages;
 };
 
 // Guards the connections of a listener, which names them by the descriptors that gRPC gets. What
 // stands here is what happens without a guard: nothing. Thread-safe, but for what is said.
 class ConnectionGuard {
  public:
-  // The set `epoll` will tell `about` when BeginTurns() and CloseHeaviest() are to be called. Null
-  // where the system has no descriptors left; errno says why.
+  // The set `epoll` will tell `about` when BeginTurns() and CloseHeaviest() are to be called, or
+  // has_waiting() is true. Null where the system has no descriptors left; errno says why.
   static std::unique_ptr<ConnectionGuard> Make(const GuardBounds& bounds, int epoll,
                                                uint64_t about);
   ConnectionGuard() = default;
@@ -75,6 +81,10 @@ class ConnectionGuard {
   // True while connections are not read: Resume() is to be called for all now and then.
   virtual bool has_paused() const { return false; }
   virtual void Resume(int /*descriptor*/) {}
+  // True while connections wait for room for their messages: ReadOn() is to be called every few
+  // milliseconds. It closes the one that keeps the others waiting.
+  virtual bool has_waiting() const { return false; }
+  virtual void ReadOn(const ConnectionTable&) {}
   // The connection has ended, or is to end, and holds nothing from now on.
   virtual void Close(int /*descriptor*/) {}
 };

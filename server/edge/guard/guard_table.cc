@@ -61,8 +61,8 @@ bool GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   slot.last_window = -1;
   slot.descriptor = descriptor;
   slot.epoll = -1;
-  slot.guard =
-      Http2Guard(&kLimits, &budgets_[absl::HashOf(address) % kBudgets], max_calls, CoarseNowMs());
+  slot.address = absl::HashOf(address);
+  slot.guard = Http2Guard(&kLimits, &budgets_[slot.address % kBudgets], max_calls, CoarseNowMs());
   CountHeld(slot);
   slot.state.store(is_plain ? State::kPlain : State::kTls, std::memory_order_release);
   return true;
@@ -122,8 +122,28 @@ size_t GuardTable::MayRead(int descriptor) {
     if (paused_.fetch_add(1) == 0) Notify(event_.load(std::memory_order_relaxed));
     return 0;
   }
-  const size_t most = slot->turn.Begin();
-  return most > 0 || EndTurn(*slot) ? most : slot->turn.Begin();
+  size_t most = slot->turn.Begin();
+  if (most == 0 && !EndTurn(*slot)) most = slot->turn.Begin();
+  if (most == 0 || !slot->is_in_room) return most;
+  const bool is_first_to_wait = room().waiting() == 0;
+  most = room().MayRead(descriptor, most, CoarseNowMs());
+  if (most == 0 && is_first_to_wait) Notify(event_.load(std::memory_order_relaxed));
+  return most;
+}
+
+MessageRoom& GuardTable::room() {
+  static MessageRoom& room = *new MessageRoom;  // threads of gRPC read until the process ends
+  return room;
+}
+
+int GuardTable::ReadOn() {
+  const MessageRoom::Decision decision = room().GoOn(CoarseNowMs());
+  for (const int descriptor : decision.go_on) {
+    Lock lock;
+    // Fails harmlessly where the descriptor is closed.
+    if (Slot* const slot = Find(descriptor, lock)) (void)Rearm(*slot);
+  }
+  return decision.late;
 }
 
 bool GuardTable::IsOverShare(const Slot& slot) const {
@@ -250,6 +270,10 @@ bool GuardTable::Follow(Slot& slot, const iovec* pieces, size_t count, size_t by
   }
   slot.turn.Add(bytes, slot.guard.cost_ns() - cost_before_ns);
   CountHeld(slot);
+  // It alone holds more than all may.
+  if (slot.unfinished_bytes > max_unfinished_bytes_.load(std::memory_order_relaxed)) {
+    CloseSlot(slot, CloseReason::kUnfinished);
+  }
   if (slot.violation != CloseReason::kEnded) return false;
   if (unfinished_bytes() > max_unfinished_bytes_.load(std::memory_order_relaxed) ||
       unproven_calls() > max_unproven_calls_.load(std::memory_order_relaxed)) {
@@ -292,6 +316,10 @@ void GuardTable::CountHeld(Slot& slot) {
   const int64_t calls = is_closed || slot.is_proven ? 0 : slot.guard.open_calls();
   unfinished_bytes_ += bytes - std::exchange(slot.unfinished_bytes, bytes);
   unproven_calls_ += calls - std::exchange(slot.unproven_calls, calls);
+  const int64_t missing = is_closed ? 0 : slot.guard.missing_bytes();
+  if (missing == 0 && !slot.is_in_room) return;
+  slot.is_in_room = missing > 0;
+  room().Set(slot.descriptor, slot.address, slot.guard.large_bytes(), missing);
 }
 
 }  // namespace orbserve

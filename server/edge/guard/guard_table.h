@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "server/edge/guard/guard.h"
 #include "server/edge/guard/http2_guard.h"
+#include "server/edge/guard/message_room.h"
 #include "server/edge/guard/read_turn.h"
 
 namespace orbserve {
@@ -45,7 +46,8 @@ class GuardTable {
   // The number of bytes that may be read from `descriptor`: before each read. 0: its turn is over
   // (read_turn.h), or it is paused: an unproven connection that has as many open calls as all of
   // them together may still open. gRPC is to take that for the end of what there is to read, and to
-  // wait until the poller says that there is more: after BeginTurns(), or when the share allows it.
+  // wait until the poller says that there is more: after BeginTurns(), or when the share allows it,
+  // or when a large message has room (message_room.h).
   size_t MayRead(int descriptor);
   // A read found less than it had room for.
   void ReadAll(int descriptor);
@@ -64,12 +66,17 @@ class GuardTable {
   void Close(int descriptor, CloseReason violation);
   // From now on the eventfd `event` is written to when the unfinished messages of all connections
   // hold more than `max_bytes` or unproven connections have more than `max_unproven_calls` open
-  // calls, and again after each further read, when BeginTurns() has to be called, and when a first
-  // connection is paused: Resume() is to be called for all now and then. -1: no longer.
+  // calls, and again after each further read, when BeginTurns() has to be called, when a first
+  // connection is paused: Resume() is to be called for all now and then, and when a first one waits
+  // for room() : ReadOn() is to be called every few milliseconds. -1: no longer.
   void Attach(int event, int64_t max_bytes, int64_t max_unproven_calls);
   // Connections whose turn is over are ready to be read again. Returns how many there were. Turns
   // take ReadTurn::kTurnNs each.
   int BeginTurns();
+  // The room for large messages.
+  static MessageRoom& room();
+  // Connections that room() names are read again. Returns the one that is to be closed, or -1.
+  int ReadOn();
   int64_t unfinished_bytes() const { return unfinished_bytes_.load(std::memory_order_relaxed); }
   // Open calls of connections that are not proven.
   int64_t unproven_calls() const { return unproven_calls_.load(std::memory_order_relaxed); }
@@ -93,6 +100,8 @@ class GuardTable {
     bool is_waiting = false;       // for BeginTurns()
     int64_t unfinished_bytes = 0;  // as counted below
     int64_t unproven_calls = 0;
+    bool is_in_room = false;  // has large messages
+    size_t address = 0;
     ReadTurn turn;
     int64_t last_window = -1;  // TurnContention::Add()
     int descriptor = -1;
@@ -121,7 +130,8 @@ class GuardTable {
   void ResumeWithinShare(Slot& slot);
   // Has the poller tell that there is more to read, behind what else it has to tell.
   static bool Rearm(Slot& slot);
-  // Counts the bytes of unfinished messages and the open calls of a slot anew.
+  // Counts the bytes of unfinished messages, large ones among them, and the open calls of a slot
+  // anew.
   void CountHeld(Slot& slot);
 
   // Made before main(), because everything that reads from a socket passes through.

@@ -225,25 +225,41 @@ bool Http2Guard::AddToMessage(const uint8_t* bytes, size_t size) {
       ++call.prefix_size;
       ++bytes;
       --size;
-      if (call.prefix_size == kMessagePrefixBytes && call.length == 0) call = {};
+      if (call.prefix_size < kMessagePrefixBytes) continue;
+      if (call.length == 0) call = {};
+      if (call.length >= limits_->large_message_bytes) missing_bytes_ += call.length;
       continue;
     }
     const auto count = static_cast<uint32_t>(std::min<size_t>(call.length - call.received, size));
-    call.received += count;
-    unfinished_bytes_ += count;
+    AddBytes(call, count);
     bytes += count;
     size -= count;
     if (call.received < call.length) break;
-    unfinished_bytes_ -= call.received;
+    EndMessage(call);
     call = {};
   }
   return true;
 }
 
+void Http2Guard::AddBytes(Call& call, uint32_t count) {
+  call.received += count;
+  unfinished_bytes_ += count;
+  if (call.length < limits_->large_message_bytes) return;
+  large_bytes_ += count;
+  missing_bytes_ -= count;
+}
+
+void Http2Guard::EndMessage(Call& call) {
+  unfinished_bytes_ -= call.received;
+  if (call.prefix_size < kMessagePrefixBytes || call.length < limits_->large_message_bytes) return;
+  large_bytes_ -= call.received;
+  missing_bytes_ -= call.length - call.received;
+}
+
 void Http2Guard::EndRequest(uint32_t stream) {
   const auto found = calls_by_stream_.find(stream);
   if (found == calls_by_stream_.end()) return;
-  unfinished_bytes_ -= found->second.received;
+  EndMessage(found->second);
   found->second = {.is_sent = true};
 }
 

@@ -53,6 +53,8 @@ struct Http2GuardLimits {
   // Calls that are neither answered nor cancelled, beyond those that gRPC allows. gRPC forgets a
   // call when it is cancelled, before it has freed what the call holds.
   uint32_t spare_calls = 64;
+  // Messages from this size on are large: connections wait for room for them (message_room.h).
+  uint32_t large_message_bytes = 512 << 10;
 };
 
 struct Http2Frame {
@@ -119,6 +121,9 @@ class Http2Guard {
   int64_t last_call_ms() const { return last_call_ms_; }
   // Bytes of messages that have begun and not ended. gRPC keeps them.
   int64_t unfinished_bytes() const { return unfinished_bytes_; }
+  // Of the large ones of them, and how many bytes these lack.
+  int64_t large_bytes() const { return large_bytes_; }
+  int64_t missing_bytes() const { return missing_bytes_; }
   // Processor time that gRPC takes for what was received, roughly.
   int64_t cost_ns() const { return cost_ns_; }
 
@@ -140,6 +145,10 @@ class Http2Guard {
   CloseReason AddToBlock(uint32_t length);
   // Bytes of a DATA frame; false when they cannot be of gRPC.
   bool AddToMessage(const uint8_t* bytes, size_t size);
+  // So many bytes of the message of a call have come.
+  void AddBytes(Call& call, uint32_t count);
+  // The message of a call is complete, or will not be.
+  void EndMessage(Call& call);
   // The client has ended its part of a call.
   void EndRequest(uint32_t stream);
   void EndCall(uint32_t stream);
@@ -163,6 +172,8 @@ class Http2Guard {
   int64_t calls_ = 0;
   int64_t last_call_ms_ = 0;
   int64_t unfinished_bytes_ = 0;
+  int64_t large_bytes_ = 0;
+  int64_t missing_bytes_ = 0;
   int64_t cost_ns_ = 0;
   // In thousandths of a reset, a ping and a frame.
   int64_t resets_left_ = 0;

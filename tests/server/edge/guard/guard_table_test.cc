@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/cleanup/cleanup.h"
 #include "gtest/gtest.h"
 #include "server/process/file_descriptor.h"
 
@@ -163,6 +164,45 @@ TEST_F(GuardTableTest, AMessageThatHasBegunIsReadToItsEnd) {
   EXPECT_GT(table_.MayRead(own_.get()), 0u);
   Receive(std::string("\0\0\1\0\0\0\0\0\1m", 10));
   EXPECT_EQ(table_.MayRead(own_.get()), 0u);
+}
+
+TEST_F(GuardTableTest, AConnectionWaitsUntilItsLargeMessageHasRoom) {
+  const absl::Cleanup no_bounds = [] { GuardTable::room().SetBounds(INT64_MAX, nullptr); };
+  bool takes_more = false;
+  GuardTable::room().SetBounds(0, [&] { return takes_more; });
+  table_.Attach(wake_.get(), INT64_MAX, INT64_MAX);
+  // DATA of the first call: the prefix of a message of 16 MiB, and its first byte.
+  const std::string begin("\0\0\6\0\0\0\0\0\1\0\1\0\0\0m", 15);
+  Receive(Calls(1));
+  Receive(begin);
+  EXPECT_EQ(table_.MayRead(own_.get()), 0u);
+  EXPECT_TRUE(IsWoken());
+  EXPECT_EQ(table_.ReadOn(), -1);
+  EXPECT_FALSE(IsReady());
+  takes_more = true;
+  ASSERT_EQ(write(peer_.get(), "x", 1), 1);
+  EXPECT_TRUE(IsReady());
+  EXPECT_FALSE(IsReady());  // the edge is gone
+  EXPECT_EQ(table_.ReadOn(), -1);
+  EXPECT_TRUE(IsReady());
+  EXPECT_GT(table_.MayRead(own_.get()), 0u);
+  EXPECT_EQ(GuardTable::room().waiting(), 0);
+  // The call is cancelled: the connection has nothing large any more.
+  takes_more = false;
+  EXPECT_EQ(table_.MayRead(own_.get()), 0u);
+  Receive(std::string("\0\0\4\3\0\0\0\0\1\0\0\0\x8", 13));
+  EXPECT_EQ(GuardTable::room().waiting(), 0);
+  EXPECT_GT(table_.MayRead(own_.get()), 0u);
+}
+
+TEST_F(GuardTableTest, AConnectionThatAloneHoldsTooMuchIsClosedAtOnce) {
+  table_.Attach(wake_.get(), /*max_bytes=*/1, INT64_MAX);
+  Receive(Calls(1));
+  const std::string bytes("\0\0\7\0\0\0\0\0\1\0\1\0\0\0mm", 16);
+  const iovec piece = {const_cast<char*>(bytes.data()), bytes.size()};
+  EXPECT_FALSE(table_.Received(own_.get(), &piece, 1, bytes.size()));
+  EXPECT_EQ(table_.View(own_.get()).violation, CloseReason::kUnfinished);
+  EXPECT_EQ(table_.unfinished_bytes(), 0);
 }
 
 TEST_F(GuardTableTest, WithoutAListenerNoConnectionWaits) {

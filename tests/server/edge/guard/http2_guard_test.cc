@@ -344,6 +344,30 @@ TEST_F(Http2GuardTest, BytesOfUnfinishedMessagesAreKnown) {
   EXPECT_EQ(guard_.unfinished_bytes(), 0);
 }
 
+TEST_F(Http2GuardTest, WhatLargeMessagesLackIsKnown) {
+  Acknowledge();
+  for (const uint32_t stream : {1u, 3u, 5u}) Send(Frame(kHeaders, kEndHeaders, stream, 60));
+  const std::string large = Message(Http2GuardLimits().large_message_bytes);
+  const std::string small = Message(Http2GuardLimits().large_message_bytes - 1);
+  const auto bytes = static_cast<int64_t>(large.size());
+  Send(DataFrame(0, 1, large.substr(0, 4)));
+  EXPECT_EQ(guard_.missing_bytes(), 0);  // its length is not known yet
+  Send(DataFrame(0, 1, large.substr(4, 1000)));
+  Send(DataFrame(0, 3, large.substr(0, 10'000)));
+  Send(DataFrame(0, 5, small.substr(0, 10'000)));
+  EXPECT_EQ(guard_.large_bytes(), 1004 - 5 + 10'000 - 5);
+  EXPECT_EQ(guard_.missing_bytes(), 2 * bytes - 1004 - 10'000);
+  for (size_t at = 1004; at < large.size(); at += 16'384) {
+    Send(DataFrame(0, 1, large.substr(at, 16'384)));
+  }
+  EXPECT_EQ(guard_.large_bytes(), 10'000 - 5);
+  EXPECT_EQ(guard_.missing_bytes(), bytes - 10'000);
+  Send(Frame(kReset, 0, 3, 4));
+  EXPECT_EQ(guard_.large_bytes(), 0);
+  EXPECT_EQ(guard_.missing_bytes(), 0);
+  EXPECT_EQ(guard_.unfinished_bytes(), 10'000 - 5);
+}
+
 TEST_F(Http2GuardTest, OpenCallsAreThoseThatNeitherSideHasEnded) {
   Acknowledge();
   EXPECT_FALSE(guard_.is_answered());
