@@ -288,13 +288,15 @@ class FeatureBackend {
   virtual std::vector<MemoryUse> memory() const { return {}; }
 
   // Compiles a plan: milliseconds, allocates. Not for the batch thread. INVALID_ARGUMENT for bad
-  // options, RESOURCE_EXHAUSTED when its workspace does not fit.
+  // options, and (TOO_LARGE) when its workspace can never fit; RESOURCE_EXHAUSTED when it does not
+  // now.
   virtual absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) = 0;
 
   // Returns how many pixels, `most` or fewer, a frame without a mask may have with any preset.
   virtual int64_t MaxFramePixels(int64_t most) const { return most; }
 
-  // A slot for a frame of this size. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) when the budget is used up.
+  // A slot for a frame of this size. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) when the budget is used up,
+  // INVALID_ARGUMENT (TOO_LARGE) when it can never hold the frame.
   virtual absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
                                                                 bool with_mask) = 0;
 

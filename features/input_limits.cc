@@ -21,6 +21,15 @@ absl::Status CheckImageSize(int width_px, int height_px) {
   return absl::OkStatus();
 }
 
+absl::Status CheckInputBytes(int width_px, int height_px, bool has_mask, size_t needed_bytes,
+                             int64_t budget_bytes) {
+  if (needed_bytes <= static_cast<uint64_t>(budget_bytes)) return absl::OkStatus();
+  return MakeError(ErrorReason::kTooLarge,
+                   absl::StrCat("a frame of ", width_px, " x ", height_px,
+                                has_mask ? " with a mask" : "", " needs ", needed_bytes,
+                                " bytes of input; this server has room for ", budget_bytes));
+}
+
 int64_t InputBudgetBytes(int64_t asked_bytes) {
   if (asked_bytes > 0) return asked_bytes;
   const int64_t pages = sysconf(_SC_PHYS_PAGES);

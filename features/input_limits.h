@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_FEATURES_INPUT_LIMITS_H_
 #define ORBSERVE_FEATURES_INPUT_LIMITS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -18,6 +19,10 @@ inline constexpr int kMaxSidePx = std::numeric_limits<int16_t>::max();
 
 // BAD_IMAGE unless both sides are in [1, kMaxSidePx].
 absl::Status CheckImageSize(int width_px, int height_px);
+
+// TOO_LARGE where the slot of a frame needs more bytes than all slots may hold.
+absl::Status CheckInputBytes(int width_px, int height_px, bool has_mask, size_t needed_bytes,
+                             int64_t budget_bytes);
 
 // Most bytes that leased input slots may hold: what is asked for, or for 0 a quarter of this
 // machine's memory.

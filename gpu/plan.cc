@@ -66,7 +66,7 @@ absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
   int batch_class = ClassOfFrames(limits.max_batch_frames);
   while (batch_class > 0 && needed(batch_class) > limits.arena_bytes) --batch_class;
   if (needed(batch_class) > limits.arena_bytes) {
-    return MakeError(ErrorReason::kOutOfMemory,
+    return MakeError(ErrorReason::kTooLarge,
                      absl::StrCat("a frame of ", spec.width_px, " x ", spec.height_px,
                                   " with its mask needs ", needed(batch_class),
                                   " bytes of device memory; a lane may have ", limits.arena_bytes));

@@ -23,8 +23,13 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "features/errors.h"
 #include "features/uncaught.h"
 #include "grpc/grpc.h"
@@ -129,7 +134,7 @@ std::list<Flag> AddFlags(CLI::App& app) {
     if (field.field->type() == google::protobuf::FieldDescriptor::TYPE_BOOL) {
       flag.option = app.add_flag(name, flag.is_on, help);
     } else if (field.field->is_repeated()) {
-      flag.option = app.add_option(name, flag.list, help)->delimiter(',');
+      flag.option = app.add_option(name, flag.list, help);
     } else {
       flag.option = app.add_option(name, flag.value, help);
     }
@@ -138,12 +143,27 @@ std::list<Flag> AddFlags(CLI::App& app) {
   return flags;
 }
 
+// True for a text without a default.
+bool IsFileName(const ConfigField& field) {
+  return field.field->type() == google::protobuf::FieldDescriptor::TYPE_STRING &&
+         field.rule->default_value().empty();
+}
+
+absl::Status EmptyFlag(absl::string_view flag) {
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": must name a file; got nothing"));
+}
+
 absl::Status TakeFlags(const std::list<Flag>& flags, server::Config& config) {
   for (const Flag& flag : flags) {
     if (flag.option->count() == 0) continue;
-    std::vector<std::string> values = flag.list;
+    std::vector<std::string> values;
+    for (const std::string& part : flag.list) {
+      for (const absl::string_view value : absl::StrSplit(part, ',')) values.emplace_back(value);
+    }
     if (values.empty()) values.push_back(flag.is_on ? "true" : flag.value);
     for (const std::string& value : values) {
+      // A script whose variable is not set would start a server without tokens, or without TLS.
+      if (value.empty() && IsFileName(*flag.field)) return EmptyFlag(flag.field->rule->flag());
       const absl::Status status = SetFromText(*flag.field, value, &config);
       if (status.ok()) continue;
       return absl::InvalidArgumentError(
@@ -153,8 +173,41 @@ absl::Status TakeFlags(const std::list<Flag>& flags, server::Config& config) {
   return absl::OkStatus();
 }
 
+// Says what is wrong with the first argument that nothing is known of.
+std::string UnknownArgument(int argc, char** argv, const std::vector<std::string>& unknown) {
+  std::string first = unknown.empty() ? "" : unknown.front();
+  for (int i = argc - 1; i > 0; --i) {
+    if (std::find(unknown.begin(), unknown.end(), argv[i]) != unknown.end()) first = argv[i];
+  }
+  if (!absl::StartsWith(first, "-")) {
+    return absl::StrCat("nothing is known of the argument ", first,
+                        "; --config names a configuration file, --help lists the options");
+  }
+  const std::string meant = MeantFlag(first.substr(0, first.find('=')));
+  return absl::StrCat("there is no option ", first,
+                      meant.empty() ? "; --help lists them" : "; did you mean ",
+                      meant.empty() ? "" : absl::StrCat(meant, "?"));
+}
+
+// Before anything is parsed: mistakes of the arguments are lines of JSON, too.
+bool AsksForJson(int argc, char** argv) {
+  bool is_json = false;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view word = argv[i];
+    if (word == "--check-config") return false;
+    if (!absl::ConsumePrefix(&word, "--log-format")) continue;
+    if (absl::ConsumePrefix(&word, "=") || i + 1 == argc) {
+      is_json = word == "json";
+    } else {
+      is_json = absl::string_view(argv[i + 1]) == "json";
+    }
+  }
+  return is_json;
+}
+
 // Parses `argc`, `argv`; returns an exit code when the program ends here, else -1.
 int ParseArguments(int argc, char** argv, Arguments& arguments) {
+  if (AsksForJson(argc, argv)) fatal_format = LogFormat::kJson;
   for (int i = 1; i < argc; ++i) {
     const absl::string_view name = argv[i];
     const std::string instead = ReplacementOf(name.substr(0, name.find('=')));
@@ -162,14 +215,22 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
   }
   CLI::App app{"Visual features over gRPC.", "orbserve-server"};
   app.set_version_flag("--version", std::string("orbserve-server ") + kVersion);
-  app.add_option("--config", arguments.config_file, "Configuration in protobuf text format");
+  const CLI::Option* const config_option =
+      app.add_option("--config", arguments.config_file, "Configuration in protobuf text format");
   app.add_flag("--check-config", arguments.check_config,
                "Print the resulting configuration, and what is derived from it, and exit");
   const std::list<Flag> flags = AddFlags(app);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    const std::string what = UnknownArgument(argc, argv, app.remaining());
+    return Complain(absl::InvalidArgumentError(what), kExitUsage);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return Complain(absl::InvalidArgumentError(error.what()), kExitUsage);
+  }
+  if (config_option->count() > 0 && arguments.config_file.empty()) {
+    return Complain(EmptyFlag("--config"), kExitUsage);
   }
   const absl::Status status = TakeFlags(flags, arguments.flags);
   return status.ok() ? -1 : Complain(status, kExitUsage);
@@ -189,6 +250,36 @@ void CheckConfig(const server::Config& config, Mistakes* mistakes) {
     mistakes->Add(absl::StrCat("limits.memory_bytes must be at most what the process may use, ",
                                most, "; got ", config.limits().memory_bytes()));
   }
+}
+
+// The keys and values of a line of the log for each doubt about a configuration that is valid.
+std::vector<std::string> DoubtsAbout(const server::Config& config) {
+  std::vector<std::string> doubts;
+  if (HttpIsOpenToOthers(config)) {
+    doubts.push_back(absl::StrCat(
+        "event=http_open_to_others http_listen=", LogValue(config.http_listen()), " message=",
+        LogValue("who reaches it reads metrics and the names of clients, without TLS")));
+  }
+  const absl::StatusOr<TlsFiles> tls = ReadTlsFiles(TlsPathsOf(config));
+  if (tls.ok() && absl::FromUnixSeconds(tls->valid_from_unix_s) > absl::Now()) {
+    doubts.push_back(absl::StrCat(
+        "event=certificate_not_valid_yet valid_from=",
+        absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(tls->valid_from_unix_s),
+                         absl::UTCTimeZone()),
+        " message=", LogValue("clients refuse it until then, or the clock here is behind")));
+  }
+  if (config.token_file().empty()) return doubts;
+  const absl::StatusOr<std::vector<TokenEntry>> tokens = ReadTokenFile(config.token_file());
+  if (!tokens.ok()) return doubts;
+  for (const server::Config::Share& share : config.shares()) {
+    const bool is_there = std::any_of(tokens->begin(), tokens->end(), [&](const TokenEntry& entry) {
+      return share.owner() == absl::StrCat("token:", entry.name);
+    });
+    if (is_there) continue;
+    doubts.push_back(absl::StrCat("event=owner_unknown owner=", LogValue(share.owner()),
+                                  " message=", LogValue("token_file has no token of this name")));
+  }
+  return doubts;
 }
 
 // The process ends with `code` after `limit`, whatever hangs then (a call, a device).
@@ -310,6 +401,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   if (arguments.check_config) {
     std::fputs(ConfigToText(config).c_str(), stdout);
     std::fputs(DerivedLimitsText(config, Derive(config)).c_str(), stdout);
+    for (const std::string& doubt : DoubtsAbout(config)) {
+      std::fprintf(stderr, "orbserve-server: warning: %s\n", doubt.c_str());
+    }
     return kExitOk;
   }
   TuneProcess();
@@ -322,11 +416,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
       .level = config.log_level(), .format = *fatal_format, .writer = LogWriter::kThread};
   if (const absl::Status status = SetUpLog(log); !status.ok()) return Complain(status, kExitUsage);
 
-  if (HttpIsOpenToOthers(config)) {
-    spdlog::warn("event=http_open_to_others http_listen={} message={}",
-                 LogValue(config.http_listen()),
-                 LogValue("who reaches it reads metrics and the names of clients, without TLS"));
-  }
+  for (const std::string& doubt : DoubtsAbout(config)) spdlog::warn(doubt);
 
   // gRPC ends with its last user and waits for its threads then, one of which may sleep for ten
   // seconds when a large message was sent. A process that ends does not need that.

@@ -54,6 +54,10 @@ absl::string_view AdviceFor(const std::string& text) {
     return "; the server speaks plain text there: connect without certificates (tls_ca_file, "
            "--tls-ca)";
   }
+  if (absl::StrContains(cause, "http1.x server")) {
+    return "; a server of HTTP/1 answers there, such as the pages of an orbserve-server "
+           "(--http-listen): give the port of its service (--listen)";
+  }
   for (const absl::string_view closed :
        {"socket closed", "connection reset", "endpoint read failed", "unwrap failed"}) {
     if (!absl::StrContains(cause, closed)) continue;

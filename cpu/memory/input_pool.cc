@@ -37,6 +37,7 @@ absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int he
   ORBSERVE_RETURN_IF_ERROR(CheckImageSize(width_px, height_px));
   const size_t image_bytes = ImageBytes(width_px, height_px);
   const size_t bytes = with_mask ? 2 * image_bytes : image_bytes;
+  ORBSERVE_RETURN_IF_ERROR(CheckInputBytes(width_px, height_px, with_mask, bytes, budget_bytes_));
 
   Slots taken;
   Slots released;  // freed outside the lock

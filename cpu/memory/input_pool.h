@@ -24,8 +24,8 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
  public:
   explicit InputPool(int64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // INVALID_ARGUMENT when the size is no image's; RESOURCE_EXHAUSTED when the slots in use leave no
-  // room for another of this size.
+  // INVALID_ARGUMENT when the size is no image's, and (TOO_LARGE) when no slot of the pool can have
+  // it; RESOURCE_EXHAUSTED when the slots in use leave no room for another of this size.
   absl::StatusOr<std::shared_ptr<InputSlot>> Lease(int width_px, int height_px, bool with_mask);
 
   // Frees the slots that have been idle since the last call.

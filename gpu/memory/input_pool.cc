@@ -67,6 +67,8 @@ absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int he
   slot->image_bytes = layout.image_bytes;
   slot->takes_files = takes_files_;
   const size_t slot_bytes = with_mask ? 2 * layout.image_bytes : layout.image_bytes;
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckInputBytes(width_px, height_px, with_mask, slot_bytes, budget_->limit_bytes()));
   Slab* slab = nullptr;
   uint8_t* memory = nullptr;
   const auto take = [&]() ABSL_LOCKS_EXCLUDED(mutex_) {

@@ -24,8 +24,6 @@ namespace orbserve {
 namespace {
 
 constexpr size_t kMaxIdBytes = 128;
-// A name in a certificate is as long as a DNS name or a SPIFFE ID may be in practice.
-constexpr size_t kMaxCertificateNameBytes = 512;
 // Between the name of an owner and the part that x-client-id names. No name has it, so no client
 // can make a name that is another one's.
 constexpr char kPartSeparator = '\x1f';
@@ -106,7 +104,7 @@ absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
 void Denials::Add(const Denied& denied, absl::string_view address) {
   const auto index = static_cast<size_t>(denied.cause);
   counts_[index].fetch_add(1, std::memory_order_relaxed);
-  LogClientEvent(ClientEvent::kDenied, [&] {
+  LogClientEvent(limits_[index], [&] {
     std::string line =
         absl::StrCat("event=denied cause=", kDenialNames[index], " address=", LogValue(address));
     if (!denied.detail.empty()) absl::StrAppend(&line, " detail=", LogValue(denied.detail));
@@ -114,11 +112,15 @@ void Denials::Add(const Denied& denied, absl::string_view address) {
   });
 }
 
+bool IsCertificateName(absl::string_view text) {
+  return IsPrintable(text, kMaxCertificateNameBytes);
+}
+
 absl::StatusOr<std::string> NameOfCertificate(const std::string& uri, const std::string& dns,
                                               const std::string& common_name) {
   for (const std::string* const name : {&uri, &dns, &common_name}) {
     if (name->empty()) continue;
-    if (IsPrintable(*name, kMaxCertificateNameBytes)) return *name;
+    if (IsCertificateName(*name)) return *name;
     break;  // another name of it would be another client
   }
   return Unauthenticated(

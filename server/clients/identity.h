@@ -34,6 +34,7 @@
 #include "server/clients/client_id.h"
 #include "server/clients/peer.h"
 #include "server/clients/token_file.h"
+#include "server/process/log.h"
 
 namespace orbserve {
 
@@ -69,6 +70,8 @@ class Denials {
 
  private:
   std::array<std::atomic<int64_t>, kDenialNames.size()> counts_ = {};
+  // A flood of one cause leaves the lines of the others alone.
+  std::array<RateLimit, kDenialNames.size()> limits_;
 };
 
 struct IdentityOptions {
@@ -126,6 +129,12 @@ std::string DisplayName(const ClientId& client);
 std::string CallerForLog(const ClientId& client, absl::string_view peer);
 
 // Parts of ClientOf(), for tests.
+
+// A name in a certificate is as long as a DNS name or a SPIFFE ID may be in practice.
+inline constexpr size_t kMaxCertificateNameBytes = 512;
+
+// True for a name by which a certificate may name a client.
+bool IsCertificateName(absl::string_view text);
 
 // NAME of a certificate with these names; UNAUTHENTICATED if it has none that can be used.
 absl::StatusOr<std::string> NameOfCertificate(const std::string& uri, const std::string& dns,

@@ -39,6 +39,21 @@ bool SameBits(const std::string& a, const std::string& b, int bits) {
   return ((a[whole] ^ b[whole]) & mask) == 0;
 }
 
+// Clears all bits of an address but the first `bits`.
+void ClearBits(int bits, std::string* bytes) {
+  for (size_t i = 0; i < bytes->size(); ++i) {
+    const int kept = std::clamp(bits - 8 * static_cast<int>(i), 0, 8);
+    (*bytes)[i] = static_cast<char>((*bytes)[i] & (0xff << (8 - kept)));
+  }
+}
+
+// The text of an address.
+std::string TextOf(const std::string& bytes) {
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  const int family = bytes.size() == sizeof(in6_addr) ? AF_INET6 : AF_INET;
+  return inet_ntop(family, bytes.data(), text.data(), text.size());
+}
+
 // The address in the one form that inet_ntop() gives, or as it came if it is none.
 std::string Normal(absl::string_view address) {
   const std::string bytes = AddressBytes(address);
@@ -119,6 +134,14 @@ absl::StatusOr<PeerSet> PeerSet::Create(const std::vector<std::string>& members,
                                     " must be addresses (192.0.2.7), networks (192.0.2.0/24, "
                                     "2001:db8::/32) or unix:; got \"",
                                     member, "\""));
+    }
+    // Somebody who writes 10.0.0.7/8 may mean one address, or the network.
+    std::string first = network.bytes;
+    ClearBits(network.bits, &first);
+    if (first != network.bytes) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat(field, " must have an address or the first one of a network, ",
+                                    TextOf(first), "/", network.bits, "; got \"", member, "\""));
     }
     set.networks_.push_back(std::move(network));
   }

@@ -22,16 +22,7 @@
 namespace orbserve {
 namespace {
 
-constexpr size_t kMaxNameBytes = 128;
 constexpr size_t kMaxTokens = 100'000;
-
-bool IsName(absl::string_view text) {
-  return !text.empty() && text.size() <= kMaxNameBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
-                  c == '-';
-         });
-}
 
 bool ParseHash(absl::string_view text, Sha256* hash) {
   if (!absl::ConsumePrefix(&text, "sha256:") || text.size() != 2 * hash->size() ||
@@ -55,8 +46,8 @@ std::string ParseLine(absl::string_view line, TokenEntry* entry) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   if (words.size() < 2) return "a line must be NAME sha256:HASH [weight=W] [expires=TIME]";
-  if (!IsName(words[0])) {
-    return absl::StrCat("the name must be 1 to ", kMaxNameBytes,
+  if (!IsTokenName(words[0])) {
+    return absl::StrCat("the name must be 1 to ", kMaxTokenNameBytes,
                         " letters, digits, '.', '_' and '-'");
   }
   entry->name = std::string(words[0]);
@@ -93,6 +84,14 @@ Sha256 HashOf(absl::string_view text) {
 }
 
 }  // namespace
+
+bool IsTokenName(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxTokenNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
+                  c == '-';
+         });
+}
 
 absl::StatusOr<std::vector<TokenEntry>> ParseTokens(absl::string_view text,
                                                     absl::string_view origin) {

@@ -18,6 +18,7 @@
 #define ORBSERVE_SERVER_CLIENTS_TOKEN_FILE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,6 +38,11 @@ struct TokenEntry {
   double weight = 1;
   absl::Time expires = absl::InfiniteFuture();
 };
+
+inline constexpr size_t kMaxTokenNameBytes = 128;
+
+// True for a name that a line of the file may have.
+bool IsTokenName(absl::string_view text);
 
 // `origin` names the text in errors. BAD_OPTIONS, with the line and what is wrong with it. A hash
 // is never part of an error.

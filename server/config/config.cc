@@ -19,7 +19,9 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "gpu/gpu_backend.h"
+#include "server/clients/identity.h"
 #include "server/clients/peer.h"
+#include "server/clients/token_file.h"
 #include "server/config/derived_limits.h"
 #include "server/process/limits.h"
 
@@ -87,10 +89,19 @@ std::set<absl::string_view> CheckRules(const server::Config& config, Mistakes* m
 std::string WrongOwner(const server::Config& config, absl::string_view owner) {
   const bool has_certificates = !config.tls().client_ca_file().empty();
   const bool has_tokens = !config.token_file().empty();
-  if (absl::StartsWith(owner, "cert:")) {
-    return has_certificates ? "" : "is known only with tls.client_ca_file";
+  absl::string_view name = owner;
+  if (absl::ConsumePrefix(&name, "cert:")) {
+    if (!has_certificates) return "is known only with tls.client_ca_file";
+    if (IsCertificateName(name)) return "";
+    return absl::StrCat("must be cert: and 1 to ", kMaxCertificateNameBytes,
+                        " bytes of printable ASCII");
   }
-  if (absl::StartsWith(owner, "token:")) return has_tokens ? "" : "is known only with token_file";
+  if (absl::ConsumePrefix(&name, "token:")) {
+    if (!has_tokens) return "is known only with token_file";
+    if (IsTokenName(name)) return "";
+    return absl::StrCat("must be token: and 1 to ", kMaxTokenNameBytes,
+                        " letters, digits, '.', '_' and '-'");
+  }
   const bool is_address = absl::StartsWith(owner, "addr:");
   if (!is_address && owner != "unix:") return "must begin with addr:, cert: or token:, or be unix:";
   if (has_certificates) return "must be cert:NAME where tls.client_ca_file is set";

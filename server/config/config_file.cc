@@ -77,9 +77,11 @@ std::string Meant(absl::string_view section, absl::string_view name) {
   size_t least = std::max<size_t>(name.size() / 3, 1) + 1;
   const auto try_key = [&](absl::string_view its_section, absl::string_view its_name,
                            absl::string_view key) {
-    // The beginning of a name is as near as a letter. Of two keys that are as near, that of the
-    // section is meant.
-    const size_t letters = absl::StartsWith(its_name, name) ? 1 : EditDistance(name, its_name);
+    // The beginning of a name, or its last words, are as near as a letter. Of two keys that are as
+    // near, that of the section is meant.
+    const bool is_part =
+        absl::StartsWith(its_name, name) || absl::EndsWith(its_name, absl::StrCat("_", name));
+    const size_t letters = is_part ? 1 : EditDistance(name, its_name);
     const size_t distance = letters + (its_section == section ? 0 : 1);
     if (distance >= least) return;
     least = distance;
@@ -219,6 +221,22 @@ std::string BlankKey(const ParserMessage& error, std::string* text) {
 }
 
 }  // namespace
+
+std::string MeantFlag(absl::string_view flag) {
+  std::vector<absl::string_view> flags = {"--config", "--check-config", "--version", "--help"};
+  for (const ConfigField& field : ConfigFields()) {
+    if (!field.rule->flag().empty()) flags.push_back(field.rule->flag());
+  }
+  std::string best;
+  size_t least = std::max<size_t>(flag.size() / 3, 1) + 1;
+  for (const absl::string_view known : flags) {
+    const size_t letters = absl::StartsWith(known, flag) ? 1 : EditDistance(flag, known);
+    if (letters >= least) continue;
+    least = letters;
+    best = std::string(known);
+  }
+  return best;
+}
 
 bool ParseConfig(absl::string_view text, absl::string_view origin, server::Config* config,
                  Mistakes* mistakes) {

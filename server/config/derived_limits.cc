@@ -46,7 +46,8 @@ constexpr Budget kBudgets[] = {
      "always there; the rest of the queue while less than 60 % of the memory is used, or 75 % for "
      "messages of up to a MiB"},
     {"inputs", 100, kAny, 1, &DerivedLimits::input_bytes,
-     "slots for decoded frames on the host; beyond: `OUT_OF_MEMORY`"},
+     "slots for decoded frames on the host; beyond: `OUT_OF_MEMORY`; one frame "
+     "that needs more: `TOO_LARGE`"},
     {"workspaces", 300, 4 * kGiB, 1, &DerivedLimits::workspace_bytes,
      "of frames on the CPU; of JPEG files and large images with their pixels, from their decoding "
      "on. Beyond, frames wait in turn; one that needs more than 28 % is `TOO_LARGE`, with the "

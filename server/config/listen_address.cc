@@ -76,6 +76,14 @@ void CheckSocketFolder(absl::string_view path, Mistakes* mistakes) {
                     : absl::StrCat("listen: ", folder, " must be a folder, to have a Unix socket"));
 }
 
+// A server takes the place of a socket that another process has left behind, and of nothing else.
+void CheckSocketPath(const std::string& path, Mistakes* mistakes) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status) || std::filesystem::is_socket(status)) return;
+  mistakes->Add(absl::StrCat("listen: ", path, " is there, and is no Unix socket"));
+}
+
 // `name`: a path or a name in the abstract namespace.
 void CheckSocketName(absl::string_view name, bool is_path, Mistakes* mistakes) {
   constexpr size_t kMaxBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -84,6 +92,7 @@ void CheckSocketName(absl::string_view name, bool is_path, Mistakes* mistakes) {
                                " bytes; got ", name.size()));
   } else if (is_path) {
     CheckSocketFolder(name, mistakes);
+    CheckSocketPath(std::string(name), mistakes);
   }
 }
 

@@ -61,9 +61,9 @@ absl::Status CheckNotExpired(const X509* certificate) {
                                 absl::string_view(text, static_cast<size_t>(size))));
 }
 
-int64_t ExpiryOf(const X509* certificate) {
+int64_t UnixSeconds(const ASN1_TIME* at) {
   std::tm time = {};
-  return ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1 ? timegm(&time) : 0;
+  return ASN1_TIME_to_tm(at, &time) == 1 ? timegm(&time) : 0;
 }
 
 // Calls `use` with each certificate of `pem`, which must have one at least.
@@ -85,16 +85,17 @@ absl::Status ForEachCertificate(const std::string& pem,
 // These have `context` serve with the contents of a file. BAD_OPTIONS: what is wrong with it,
 // without the name of the file.
 
-// `expiry_unix_s`: TlsFiles::expiry_unix_s.
-absl::Status UseCertificateChain(const std::string& pem, ssl_ctx_st* context,
-                                 int64_t* expiry_unix_s) {
+// Sets the times of `files`.
+absl::Status UseCertificateChain(const std::string& pem, ssl_ctx_st* context, TlsFiles* files) {
   return ForEachCertificate(pem, [&](X509* certificate, bool is_first) {
     if (is_first) ORBSERVE_RETURN_IF_ERROR(CheckNotExpired(certificate));
     const bool used = is_first ? SSL_CTX_use_certificate(context, certificate) == 1
                                : SSL_CTX_add1_chain_cert(context, certificate) == 1;
     if (!used) return Unusable("holds a certificate that cannot be used");
-    const int64_t expiry = ExpiryOf(certificate);
-    *expiry_unix_s = is_first ? expiry : std::min(*expiry_unix_s, expiry);
+    const int64_t expiry = UnixSeconds(X509_get0_notAfter(certificate));
+    files->expiry_unix_s = is_first ? expiry : std::min(files->expiry_unix_s, expiry);
+    files->valid_from_unix_s =
+        std::max(files->valid_from_unix_s, UnixSeconds(X509_get0_notBefore(certificate)));
     return absl::OkStatus();
   });
 }
@@ -152,7 +153,7 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths) {
     mistakes.Add(absl::StrCat(file.field, " ", file.path, ": ", status.message()));
     return false;
   };
-  if (check(certificate, UseCertificateChain(certificate.text, context, &files.expiry_unix_s))) {
+  if (check(certificate, UseCertificateChain(certificate.text, context, &files))) {
     check(key, UsePrivateKey(key.text, certificate.path, context));
   }
   if (!client_ca.path.empty()) check(client_ca, UseClientAuthorities(client_ca.text, context));

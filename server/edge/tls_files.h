@@ -26,7 +26,8 @@ struct TlsFiles {
   std::string certificate_chain;  // the server's own certificate first
   std::string private_key;        // belongs to the server's own certificate
   std::string client_ca;
-  int64_t expiry_unix_s = 0;  // when the first of the chain's certificates expires
+  int64_t expiry_unix_s = 0;      // when the first of the chain's certificates expires
+  int64_t valid_from_unix_s = 0;  // when the last of them becomes valid
   // Handshakes with these files (tls_handshake.h). They verify certificates of clients as gRPC 1.51
   // does. Null where no file is named.
   std::shared_ptr<ssl_ctx_st> context;

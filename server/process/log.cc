@@ -247,12 +247,16 @@ void LogCall(absl::string_view method, absl::StatusCode code, std::chrono::nanos
 }
 
 void LogClientEvent(ClientEvent kind, absl::FunctionRef<std::string()> line) {
-  if (!spdlog::should_log(spdlog::level::info)) return;
   // In the order of ClientEvent.
-  static std::array<RateLimit, 3>* const limits =
-      new std::array<RateLimit, 3>{RateLimit(50), RateLimit(10), RateLimit(50)};
+  static std::array<RateLimit, 2>* const limits =
+      new std::array<RateLimit, 2>{RateLimit(50), RateLimit(50)};
+  LogClientEvent((*limits)[static_cast<size_t>(kind)], line);
+}
+
+void LogClientEvent(RateLimit& limit, absl::FunctionRef<std::string()> line) {
+  if (!spdlog::should_log(spdlog::level::info)) return;
   int64_t left_out = 0;
-  if (!(*limits)[static_cast<size_t>(kind)].Pass(left_out)) return;
+  if (!limit.Pass(left_out)) return;
   try {
     spdlog::info("{} left_out={}", line(), left_out);
   } catch (const std::bad_alloc&) {

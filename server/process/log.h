@@ -55,7 +55,7 @@ int64_t LostLogLines();
 // Lets `burst` lines of a kind pass in each second and counts the rest. Thread-safe.
 class RateLimit {
  public:
-  explicit RateLimit(int burst) : burst_(burst) {}
+  explicit RateLimit(int burst = 10) : burst_(burst) {}
   // True if this line passes; `left_out` then says how many before it did not.
   bool Pass(int64_t& left_out);
 
@@ -79,11 +79,13 @@ void LogCall(absl::string_view method, absl::StatusCode code, std::chrono::nanos
              absl::FunctionRef<std::string()> caller);
 
 // Kinds of what clients do; a flood of one leaves the lines of the others alone.
-enum class ClientEvent { kStream, kDenied, kReference };
+enum class ClientEvent { kStream, kReference };
 
 // Something that a client did, at level info: `line()` is "event=name key=value ...". At most a few
 // lines of the kind in a second, as above.
 void LogClientEvent(ClientEvent kind, absl::FunctionRef<std::string()> line);
+// The same with a limit of the caller's own.
+void LogClientEvent(RateLimit& limit, absl::FunctionRef<std::string()> line);
 
 }  // namespace orbserve
 

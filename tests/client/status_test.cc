@@ -65,6 +65,11 @@ TEST(ClientStatusTest, OnlyAConnectionThatDoesNotBeginIsGivenAdvice) {
                  "routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED")
                 .find("--tls-ca"),
             std::string::npos);
+  // The port of the HTTP pages.
+  EXPECT_NE(text("failed to connect to all addresses; last error: UNKNOWN: ipv4:192.0.2.1:9464: "
+                 "Trying to connect an http1.x server")
+                .find("give the port of its service (--listen)"),
+            std::string::npos);
 }
 
 TEST(ClientStatusTest, TheEntryIsADetailOfTheCallsStatus) {

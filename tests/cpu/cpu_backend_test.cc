@@ -660,6 +660,7 @@ TEST(InputSlotTest, BudgetBoundsWhatIsInUseAndIdleSlotsMakeRoom) {
   ASSERT_FALSE(third.ok());
   EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(third.status()), ErrorReason::kOutOfMemory);
+  EXPECT_EQ(ReasonOf(backend->LeaseInput(2000, 2000, false).status()), ErrorReason::kTooLarge);
   first->reset();
   EXPECT_TRUE(backend->LeaseInput(500, 500, false).ok());
   second->reset();

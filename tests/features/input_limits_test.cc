@@ -23,6 +23,15 @@ TEST(InputLimitsTest, SidesAreFromOneToTheirLimit) {
   }
 }
 
+TEST(InputLimitsTest, AFrameThatNoSlotCanHoldIsToldItsBytes) {
+  EXPECT_TRUE(CheckInputBytes(64, 48, false, 4096, 4096).ok());
+  const absl::Status status = CheckInputBytes(64, 48, true, 4097, 4096);
+  EXPECT_EQ(ReasonOf(status), ErrorReason::kTooLarge);
+  EXPECT_EQ(status.message(),
+            "a frame of 64 x 48 with a mask needs 4097 bytes of input; this server has room for "
+            "4096");
+}
+
 TEST(InputLimitsTest, ABudgetIsWhatIsAskedForOrPartOfTheMemory) {
   EXPECT_EQ(InputBudgetBytes(1), 1);
   EXPECT_EQ(InputBudgetBytes(int64_t{1} << 40), int64_t{1} << 40);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "features/backend.h"
+#include "features/errors.h"
 #include "gpu/plan.h"
 #include "tests/gpu/gpu_test_support.h"
 
@@ -437,7 +438,7 @@ TEST_F(GpuParityTest, SmallMemoryLimitShrinksTheBatchThenRefuses) {
   EXPECT_LT((*fewer)->max_batch_frames(), 32);
   EXPECT_GE((*fewer)->max_batch_frames(), 1);
   const auto none = small->MakePlan({8192, 8192, {}});
-  EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted) << none.status();
+  EXPECT_EQ(ReasonOf(none.status()), ErrorReason::kTooLarge) << none.status();
 }
 
 TEST_F(GpuParityTest, ALargestBatchOfMaskedFramesFitsIntoTheMemoryLimit) {

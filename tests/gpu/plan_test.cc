@@ -16,11 +16,14 @@
 #include "features/host_device.h"
 #include "features/image_view.h"
 #include "features/pipeline/geometry.h"
+#include "gmock/gmock.h"
 #include "gpu/steps/track_pyramid.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::gpu {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr int kMaxFrames = 32;
@@ -72,7 +75,9 @@ TEST(PlanTest, AFrameThatFitsIsNotRefused) {
     const auto just = MakePlan(spec, one);
     ASSERT_TRUE(just.ok()) << just.status();
     EXPECT_EQ((*just)->max_batch_frames(), 1);
-    EXPECT_EQ(ReasonOf(MakePlan(spec, one - 1).status()), ErrorReason::kOutOfMemory);
+    const absl::Status refused = MakePlan(spec, one - 1).status();
+    EXPECT_EQ(ReasonOf(refused), ErrorReason::kTooLarge);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(absl::StrCat("needs ", one, " bytes")));
   }
 }
 

@@ -80,8 +80,8 @@ TEST_F(CliTest, DoctorSaysWhatTlsLacks) {
   const auto old = MakeCertificate({.common_name = "old", .end_s = -60, .issuer = &robot});
   const std::vector<std::string> expired = {"--tls-cert", folder_.Write("old.pem", old.certificate),
                                             "--tls-key", folder_.Write("old-key.pem", old.key)};
-  StartServer({"--tls-cert", ca, "--tls-key", folder_.Write("own-key.pem", own.key),
-               "--tls-client-ca", certificate});
+  const std::string own_key = folder_.Write("own-key.pem", own.key);
+  StartServer({"--tls-cert", ca, "--tls-key", own_key, "--tls-client-ca", certificate});
   const auto doctor = [&](std::vector<std::string> options) {
     options.insert(options.begin(), "doctor");
     return RunWithServer(options);
@@ -102,6 +102,12 @@ TEST_F(CliTest, DoctorSaysWhatTlsLacks) {
   EXPECT_EQ(late.code, 1);
   EXPECT_THAT(late.out,
               AllOf(HasSubstr("old.pem, has expired on "), HasSubstr("a new one signed")));
+  const Outcome gone = doctor({"--tls-ca", folder_ / "none.pem"});
+  EXPECT_EQ(gone.code, 1);
+  EXPECT_THAT(gone.out, HasSubstr("BAD  options  certificate file cannot be read: "));
+  const Outcome stranger = doctor({"--tls-ca", ca, "--tls-cert", ca, "--tls-key", own_key});
+  EXPECT_EQ(stranger.code, 1);
+  EXPECT_THAT(stranger.out, HasSubstr("-> does its log refuse the certificate of the client"));
   const Outcome good = doctor({"--tls-ca", ca, "--tls-cert", certificate, "--tls-key", key});
   EXPECT_THAT(good.out, AllOf(HasSubstr("note tls      the server speaks TLSv1.3"),  // one day left
                               HasSubstr("ok   server")));
@@ -119,6 +125,8 @@ TEST_F(CliTest, DoctorSaysWhatATokenLacks) {
   const std::string other = folder_.Write("other", "abcd");
   EXPECT_THAT(RunWithServer({"doctor", "--token-file", other}).out,
               HasSubstr("BAD  token    UNAUTHENTICATED: the token of the call is not a valid one"));
+  EXPECT_THAT(RunWithServer({"doctor", "--token-file", folder_ / "none"}).out,
+              HasSubstr("BAD  options  token file cannot be read: "));
   const Outcome good = RunWithServer({"doctor", "--token-file", token});
   EXPECT_THAT(good.out, AllOf(HasSubstr("ok   token"), HasSubstr("ok   server")));
   const std::string ca = folder_.Write("ca.pem", MakeCertificate().certificate);

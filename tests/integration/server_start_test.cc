@@ -80,6 +80,63 @@ TEST(ServerStartTest, NumbersThatAreNoneAreNamedWithWhatIsAllowed) {
   }
 }
 
+TEST(ServerStartTest, FlagsThatNameNothingAreRefused) {
+  for (const char* flag :
+       {"--config", "--token-file", "--tls-cert", "--tls-key", "--tls-client-ca"}) {
+    ExpectRefused({flag, ""}, absl::StrCat(flag, ": must name a file; got nothing"));
+  }
+  ExpectRefused({"--devices", "0,"}, "--devices: must be a whole number in [0, 255]; got ");
+}
+
+TEST(ServerStartTest, ArgumentsThatAreNotKnownAreNamed) {
+  ExpectRefused({"--confg", "x"}, "there is no option --confg; did you mean --config?");
+  ExpectRefused({"--listn=x"}, "there is no option --listn=x; did you mean --listen?");
+  ExpectRefused({"--colour"}, "there is no option --colour; --help lists them");
+  ExpectRefused({"server.textproto"},
+                "nothing is known of the argument server.textproto; --config");
+  ExpectRefused({"--listen", "a:1", "--listen", "a:2"}, "--listen: At Most 1 required");
+  for (const std::vector<std::string>& json :
+       {std::vector<std::string>{"--log-format", "json"}, {"--log-format=json"}}) {
+    std::vector<std::string> arguments = {"--confg", "x"};
+    arguments.insert(arguments.end(), json.begin(), json.end());
+    EXPECT_THAT(RunServer(arguments).text,
+                AllOf(StartsWith("{\"time\":\""), HasSubstr("\"exit_code\":2,")));
+  }
+}
+
+TEST(ServerStartTest, ConfigurationsThatMayBeMeantAreWarnedOf) {
+  const TemporaryFolder folder;
+  const CertificateAndKey late = MakeCertificate({.begin_s = 3600, .end_s = 7200});
+  const std::vector<std::string> arguments = {
+      "--backend",
+      "cpu",
+      "--listen",
+      "192.0.2.1:1",
+      "--http-listen",
+      "",
+      "--tls-cert",
+      folder.Write("late.pem", late.certificate),
+      "--tls-key",
+      folder.Write("late.key", late.key),
+      "--token-file",
+      folder.Write("tokens", "a sha256:" + std::string(64, 'a') + "\n"),
+      "--config",
+      folder.Write("config", R"(shares { owner: "token:a" weight: 2 }
+                                            shares { owner: "token:b" weight: 2 })")};
+  for (const bool check_only : {false, true}) {
+    SCOPED_TRACE(check_only);
+    std::vector<std::string> all = arguments;
+    if (check_only) all.push_back("--check-config");
+    const ServerRun run = RunServer(all);
+    EXPECT_EQ(run.code, check_only ? 0 : 1) << run.text;
+    for (const char* event : {"event=certificate_not_valid_yet valid_from=20",
+                              "event=owner_unknown owner=token:b message="}) {
+      EXPECT_THAT(run.text, HasSubstr(event));
+    }
+    EXPECT_THAT(run.text, ::testing::Not(HasSubstr("owner=token:a")));
+  }
+}
+
 TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
   for (const char* address : {"127.0.0.1:0", "0.0.0.0:50051", "localhost:50051", "[::]:50051",
                               "[::1]:1", "[fe80::1%eth0]:1", "robot-7.local:65535",

@@ -51,6 +51,8 @@ constexpr Mistake kMistakes[] = {
     {"shares { owner: \"unix:\" wieght: 2 weight: 1 }",
      "1:31: there is no key shares.wieght; did you mean shares.weight?"},
     {"color: \"red\"", "1:6: there is no key color"},
+    {"tls { ca_file: \"c\" }",
+     "1:14: there is no key tls.ca_file; did you mean tls.client_ca_file?"},
     // Keys that are gone.
     {"limits { max_answer_bytes: 5 }",
      "1:26: limits.max_answer_bytes is gone: it is derived from limits.memory_bytes"},
@@ -107,12 +109,17 @@ constexpr Mistake kMistakes[] = {
      "listen: the folder FOLDER/none of the Unix socket cannot be used: No such file or directory"},
     {"listen: \"unix:FOLDER/cert.pem/socket\"",
      "listen: FOLDER/cert.pem must be a folder, to have a Unix socket"},
+    {"listen: \"unix:FOLDER\"", "listen: FOLDER is there, and is no Unix socket"},
+    {"listen: \"unix:FOLDER/tokens\"", "listen: FOLDER/tokens is there, and is no Unix socket"},
     {"http_listen: \"9464\"",
      "http_listen must be HOST:PORT, [IPV6]:PORT or :PORT with a port of 0..65535, or empty for "
      "none; got \"9464\""},
     {"trusted_proxies: \"proxy\"",
      "trusted_proxies must be addresses (192.0.2.7), networks (192.0.2.0/24, 2001:db8::/32) or "
      "unix:; got \"proxy\""},
+    {"trusted_proxies: \"10.0.0.7/8\"",
+     "trusted_proxies must have an address or the first one of a network, 10.0.0.0/8; got "
+     "\"10.0.0.7/8\""},
     // Owners.
     {"shares { owner: \"robot-7\" weight: 2 }",
      "shares.owner must begin with addr:, cert: or token:, or be unix:; got \"robot-7\""},
@@ -120,6 +127,14 @@ constexpr Mistake kMistakes[] = {
      "shares.owner is known only with token_file; got \"token:robot-7\""},
     {"shares { owner: \"cert:robot-7\" weight: 2 }",
      "shares.owner is known only with tls.client_ca_file; got \"cert:robot-7\""},
+    {"token_file: \"FOLDER/tokens\" shares { owner: \"token:\" weight: 2 }",
+     "shares.owner must be token: and 1 to 128 letters, digits, '.', '_' and '-'; got \"token:\""},
+    {"token_file: \"FOLDER/tokens\" shares { owner: \"token:robot 7\" weight: 2 }",
+     "shares.owner must be token: and 1 to 128 letters, digits, '.', '_' and '-'; got "
+     "\"token:robot 7\""},
+    {"tls { cert_file: \"FOLDER/cert.pem\" key_file: \"FOLDER/key.pem\" client_ca_file: "
+     "\"FOLDER/cert.pem\" } shares { owner: \"cert:\" weight: 2 }",
+     "shares.owner must be cert: and 1 to 512 bytes of printable ASCII; got \"cert:\""},
     {"shares { owner: \"addr:192.0.2.7:50051\" weight: 2 }",
      "shares.owner must be written addr:192.0.2.7; got \"addr:192.0.2.7:50051\""},
     {"shares { owner: \"addr:2001:DB8::7\" weight: 2 }",

@@ -147,13 +147,20 @@ std::vector<Finding> JudgeToken(const CommonOptions& options, const absl::Status
 }
 
 std::vector<Finding> CheckNamedServer(const CommonOptions& options) {
+  // Reads the files and calls nobody.
+  if (const auto engine = Engine::Connect(options); !engine.ok()) {
+    return {
+        {.subject = "options", .kind = Finding::Kind::kBad, .text = ErrorText(engine.status())}};
+  }
   std::vector<Finding> findings;
+  bool shows_certificate = false;  // to a server that wants one
   if (const std::optional<TlsProbe> tls = ProbeTls(options.server, options.tls_ca_file);
       tls.has_value()) {
     findings.push_back(
         JudgeTls(*tls, {.ca_file = options.tls_ca_file, .certificate_file = options.tls_cert_file},
                  absl::Now()));
     if (findings.back().kind == Finding::Kind::kBad) return findings;
+    shows_certificate = tls->wants_certificate && !options.tls_cert_file.empty();
   }
   const absl::StatusOr<v1::GetServerInfoResponse> info = Ask(options);
   if (info.ok() || absl::IsUnauthenticated(info.status())) {
@@ -161,12 +168,16 @@ std::vector<Finding> CheckNamedServer(const CommonOptions& options) {
     if (info.ok()) findings.push_back(JudgeServer(options.server, *info));
     return findings;
   }
-  findings.push_back({.subject = "server",
-                      .kind = Finding::Kind::kBad,
-                      .text = ErrorText(info.status()),
-                      .advice =
-                          "does it run there (orbserve-server --listen), does a firewall stand "
-                          "between, and does it want TLS (--tls-ca) or a token (--token-file)?"});
+  findings.push_back(
+      {.subject = "server",
+       .kind = Finding::Kind::kBad,
+       .text = ErrorText(info.status()),
+       .advice = shows_certificate
+                     ? "does its log refuse the certificate of the client "
+                       "(event=denied)? Its --tls-client-ca must have signed --tls-cert"
+                     : "does it run there (orbserve-server --listen), does a firewall "
+                       "stand between, and does it want TLS (--tls-ca) or a token "
+                       "(--token-file)?"});
   return findings;
 }
 

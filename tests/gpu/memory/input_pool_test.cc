@@ -54,7 +54,7 @@ TEST_F(InputPoolTest, ASlotThatNoSlabCanHoldGetsTheRoomOfIdleOnes) {
   const auto pool = std::make_shared<InputPool>(0, 20 * kMiB);
   ASSERT_TRUE(pool->Lease(640, 480, false).ok());    // 4 MiB, idle again
   EXPECT_TRUE(pool->Lease(4096, 4096, false).ok());  // 16 MiB and its padding: in a slab alone
-  EXPECT_FALSE(pool->Lease(8192, 4096, false).ok());
+  EXPECT_EQ(ReasonOf(pool->Lease(8192, 4096, false).status()), ErrorReason::kTooLarge);
   EXPECT_TRUE(pool->Lease(640, 480, false).ok());
 }
 

@@ -45,5 +45,15 @@ TEST(PeerSetTest, MembersThatAreNoneAreRefused) {
   }
 }
 
+TEST(PeerSetTest, NetworksBeginWithTheirFirstAddress) {
+  EXPECT_EQ(PeerSet::Create({"10.16.0.7/12"}, "list").status().message(),
+            "list must have an address or the first one of a network, 10.16.0.0/12; got "
+            "\"10.16.0.7/12\"");
+  EXPECT_EQ(PeerSet::Create({"2001:db8:ffff::/33"}, "list").status().message(),
+            "list must have an address or the first one of a network, 2001:db8:8000::/33; got "
+            "\"2001:db8:ffff::/33\"");
+  EXPECT_TRUE(PeerSet::Create({"10.16.0.7/32", "::1/128"}, "list").ok());
+}
+
 }  // namespace
 }  // namespace orbserve
