@@ -109,11 +109,6 @@ std::shared_ptr<KeptPyramid> CpuPlan::LeasePyramid() const {
   });
 }
 
-void CpuPlan::FreeIdle() {
-  workspaces_->FreeIdle();
-  pyramids_->FreeIdle();
-}
-
 bool CpuPlan::AddMaskMemory(Workspace* workspace) const {
   if (workspace->mask_memory.size() > 0) return true;
   if (!workspace_memory_->Fits(layout_.mask_bytes())) return false;

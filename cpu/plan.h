@@ -66,12 +66,12 @@ class CpuPlan final : public FeaturePlan {
 
   // Memory for one frame, which may have a mask; null when there is none to be had now.
   std::shared_ptr<Workspace> LeaseWorkspace(bool has_mask) const;
-  // Frees the workspaces that no frame uses.
-  void FreeSpareWorkspaces() const { workspaces_->FreeAllIdle(); }
+  // Those that no frame uses are idle there.
+  const std::shared_ptr<RecyclingPool<Workspace>>& workspaces() const { return workspaces_; }
   // Memory for the pyramid that the state of a frame keeps; null when there is none to be had.
   std::shared_ptr<KeptPyramid> LeasePyramid() const;
-  // Frees the memory that no frame has used since the last call.
-  void FreeIdle();
+  // Frees the pyramids that no frame has used since the last call.
+  void FreeIdlePyramids() { pyramids_->FreeIdle(); }
   FrameContext ContextOf(Workspace& workspace, const FrameJob& job,
                          const FramePyramid* kept) const {
     return FrameContext(pipeline_, lists_, scratch_, threads_, workspace, job, kept);

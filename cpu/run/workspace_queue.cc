@@ -17,10 +17,14 @@ absl::Status WorkspaceQueue::NoMemory() {
 
 void WorkspaceQueue::Add(const std::shared_ptr<CpuPlan>& plan) {
   absl::MutexLock lock(&mutex_);
+  ForgetGone();
+  plans_.push_back({plan, plan->workspaces()});
+}
+
+void WorkspaceQueue::ForgetGone() {
   plans_.erase(std::remove_if(plans_.begin(), plans_.end(),
-                              [](const auto& known) { return known.expired(); }),
+                              [](const Known& known) { return known.plan.expired(); }),
                plans_.end());
-  plans_.push_back(plan);
 }
 
 void WorkspaceQueue::End() {
@@ -50,29 +54,35 @@ void WorkspaceQueue::End() {
 }
 
 void WorkspaceQueue::FreeIdle() {
-  for (const std::shared_ptr<CpuPlan>& plan : Plans()) plan->FreeIdle();
+  for (const Known& known : BeginToFree()) {
+    const std::shared_ptr<CpuPlan> plan = known.plan.lock();
+    if (plan == nullptr) {
+      known.workspaces->FreeAllIdle();
+    } else {
+      known.workspaces->FreeIdle();
+      plan->FreeIdlePyramids();
+    }
+  }
+  End();
 }
 
 void WorkspaceQueue::FreeSpare() {
-  for (const std::shared_ptr<CpuPlan>& plan : Plans()) plan->FreeSpareWorkspaces();
+  for (const Known& known : BeginToFree()) known.workspaces->FreeAllIdle();
+  End();
 }
 
-std::vector<std::shared_ptr<CpuPlan>> WorkspaceQueue::Plans() {
+std::vector<WorkspaceQueue::Known> WorkspaceQueue::BeginToFree() {
   absl::MutexLock lock(&mutex_);
-  std::vector<std::shared_ptr<CpuPlan>> plans;
-  plans.reserve(plans_.size());
-  for (const std::weak_ptr<CpuPlan>& known : plans_) {
-    if (std::shared_ptr<CpuPlan> plan = known.lock()) plans.push_back(std::move(plan));
-  }
+  std::vector<Known> plans = plans_;
+  ++running_;
+  ForgetGone();
   return plans;
 }
 
 std::shared_ptr<Workspace> WorkspaceQueue::Find(const CpuPlan& plan, bool has_mask) try {
   std::shared_ptr<Workspace> workspace = plan.LeaseWorkspace(has_mask);
   for (auto known = plans_.begin(); workspace == nullptr && known != plans_.end(); ++known) {
-    const std::shared_ptr<CpuPlan> other = known->lock();
-    if (other == nullptr) continue;
-    other->FreeSpareWorkspaces();
+    known->workspaces->FreeAllIdle();
     workspace = plan.LeaseWorkspace(has_mask);
   }
   return workspace;

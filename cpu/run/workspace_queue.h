@@ -15,12 +15,13 @@
 #include "cpu/frame/workspace.h"
 #include "cpu/plan.h"
 #include "features/errors.h"
+#include "features/recycling_pool.h"
 
 namespace orbserve::cpu {
 
 // Gives frames the workspaces of their plans, in the order in which they ask. A frame waits while
-// the workspaces of others leave no room for its own. Workspaces that no frame uses make room.
-// Thread-safe.
+// the workspaces of others leave no room for its own, or while memory is being freed. Workspaces
+// that no frame uses make room. Thread-safe.
 class WorkspaceQueue {
  public:
   using WorkspaceOr = absl::StatusOr<std::shared_ptr<Workspace>>;
@@ -51,7 +52,8 @@ class WorkspaceQueue {
   // A frame has given its workspace back. Starts the frames that have waited for it.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Frees memory of plans that no frame has used since the last call.
+  // Frees memory of plans that no frame has used since the last call, and that of plans that are
+  // gone.
   void FreeIdle() ABSL_LOCKS_EXCLUDED(mutex_);
   // Frees all workspaces that no frame uses.
   void FreeSpare() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -63,14 +65,24 @@ class WorkspaceQueue {
     absl::AnyInvocable<void(WorkspaceOr) &&> start;
   };
 
+  // The idle workspaces outlive the plan: a frame that finds no room frees them itself, and does not
+  // meet them while the plan's end frees them.
+  struct Known {
+    std::weak_ptr<CpuPlan> plan;
+    std::shared_ptr<RecyclingPool<Workspace>> workspaces;
+  };
+
   static absl::Status NoMemory();
-  std::vector<std::shared_ptr<CpuPlan>> Plans() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Their workspaces are freed with the last holder.
+  void ForgetGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is freed next counts as a frame until End(): others wait for its memory.
+  std::vector<Known> BeginToFree() ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<Workspace> Find(const CpuPlan& plan, bool has_mask)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
-  std::vector<std::weak_ptr<CpuPlan>> plans_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // frames that have a workspace
+  std::vector<Known> plans_ ABSL_GUARDED_BY(mutex_);
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // frames that have a workspace, and BeginToFree()
   std::deque<Frame> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -3,12 +3,16 @@
 
 #include "cpu/run/workspace_queue.h"
 
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "cpu/kernels/kernel_target.h"
 #include "cpu/memory/memory_count.h"
 #include "features/errors.h"
@@ -120,6 +124,52 @@ TEST_F(WorkspaceQueueTest, AFrameThatNeverFitsIsRefusedWithWhatItNeeds) {
       CpuPlan::Create({400, 400, {}}, FastestTarget(), /*threads=*/1, memory_).status();
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kTooLarge);
   EXPECT_THAT(std::string(refused.message()), HasSubstr(std::to_string(FrameBytes(400))));
+}
+
+TEST_F(WorkspaceQueueTest, MemoryOfAPlanThatIsGoneMakesRoom) {
+  Ask(*large_, "a");
+  EndAll();
+  large_.reset();
+  Ask(*small_, "b");
+  EXPECT_THAT(started_, ElementsAre("a", "b"));
+}
+
+// Giving the memory of several workspaces back takes milliseconds. A frame that finds no room
+// meanwhile is not refused.
+TEST(WorkspaceQueueStressTest, NoFrameIsRefusedWhileAPlanEnds) {
+  constexpr int kSmall = 8;
+  const PlanMemory memory = {
+      .workspaces = std::make_shared<MemoryCount>(nullptr, (kSmall + 1) * FrameBytes(500))};
+  WorkspaceQueue queue;
+  const auto make_plan = [&](int side_px) {
+    auto plan = *CpuPlan::Create({side_px, side_px, {}}, FastestTarget(), /*threads=*/1, memory);
+    queue.Add(plan);
+    return plan;
+  };
+  const auto ask = [&](const CpuPlan& plan) {
+    return queue.Ask(plan, /*has_mask=*/false, [](auto) { FAIL() << "nothing runs beside it"; });
+  };
+  const auto large = make_plan(1200);
+  for (int round = 0; round < 20; ++round) {
+    auto small = make_plan(500);
+    std::vector<std::shared_ptr<Workspace>> held;
+    for (int i = 0; i < kSmall; ++i) {
+      const auto found = ask(*small);
+      ASSERT_TRUE(found.ok() && *found != nullptr) << found.status();
+      std::memset((*found)->memory.data(), 1, (*found)->memory.size());
+      held.push_back(*found);
+    }
+    held.clear();
+    for (int i = 0; i < kSmall; ++i) queue.End();
+    const std::weak_ptr<CpuPlan> plan = small;
+    std::thread ending([last = std::move(small)]() mutable { last.reset(); });
+    while (!plan.expired()) {
+    }
+    const auto found = ask(*large);
+    ending.join();
+    ASSERT_TRUE(found.ok()) << found.status();
+    queue.End();
+  }
 }
 
 }  // namespace
