@@ -86,6 +86,12 @@ class Cgroup:
         self.path.rmdir()
 
 
+def channel_to(address):
+    return grpc.insecure_channel(address, options=[
+        ("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1),
+        ("grpc.use_local_subchannel_pool", 1)])  # fmt: skip
+
+
 class Server:
     def __init__(self, build, limit):
         self.cgroup = Cgroup(limit)
@@ -96,9 +102,7 @@ class Server:
             grpc.channel_ready_future(channel).result(timeout=30)
 
     def channel(self):
-        return grpc.insecure_channel(self.address, options=[
-            ("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1),
-            ("grpc.use_local_subchannel_pool", 1)])  # fmt: skip
+        return channel_to(self.address)
 
     def stop(self):
         """The most memory of its cgroup in bytes, and whether it ended as it should."""
@@ -120,10 +124,27 @@ def call(channel, request, client, timeout):
         return f"{error.code().name}: {error.details()}"
 
 
+def send_small(address, seconds):
+    """Sends the request on standard input, ten times a second; prints how long each took, and what failed."""
+    small = sys.stdin.buffer.read()
+    small_s, failed = [], collections.Counter()
+    with channel_to(address) as channel:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            error = call(channel, small, "small", 5)
+            small_s.append(time.monotonic() - begin)
+            if error is not None:
+                failed[error] += 1
+            time.sleep(max(0.0, begin + 0.1 - time.monotonic()))
+    print(json.dumps({"seconds": small_s, "failed": failed}))
+    return 0
+
+
 def run(server, large, small, callers, seconds):
     end = time.monotonic() + seconds
     lock = threading.Lock()
-    done, refused, small_s, small_failed = collections.Counter(), collections.Counter(), [], collections.Counter()
+    done, refused = collections.Counter(), collections.Counter()
 
     def send_photographs(caller):
         with server.channel() as channel:
@@ -136,16 +157,13 @@ def run(server, large, small, callers, seconds):
                     (done if error is None else refused)[size if error is None else f"{size[0]}x{size[1]}: {error}"] += 1
 
     threads = [threading.Thread(target=send_photographs, args=(i,)) for i in range(callers)]
+    # A process of its own: what this one does with the photographs would delay it.
+    beside = subprocess.Popen([sys.executable, __file__, "--small", server.address, "--seconds", str(seconds)],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
     for thread in threads:
         thread.start()
-    with server.channel() as channel:
-        while time.monotonic() < end:
-            begin = time.monotonic()
-            error = call(channel, small, "small", 5)
-            small_s.append(time.monotonic() - begin)
-            if error is not None:
-                small_failed[error] += 1
-            time.sleep(max(0.0, begin + 0.1 - time.monotonic()))
+    answer = json.loads(beside.communicate(small)[0])
+    small_s, small_failed = answer["seconds"], answer["failed"]
     for thread in threads:
         thread.join()
     pixels = sum(size[0] * size[1] * count for size, count in done.items())
@@ -160,7 +178,8 @@ def run(server, large, small, callers, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--image", type=pathlib.Path, required=True)
+    parser.add_argument("--image", type=pathlib.Path)
+    parser.add_argument("--small", metavar="ADDRESS", help=argparse.SUPPRESS)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
     parser.add_argument("--mebibytes", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 2, 8, 32])
@@ -168,6 +187,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
+    if options.small:
+        return send_small(options.small, options.seconds)
+    if not options.image:
+        parser.error("--image is missing")
     large, small = requests_of(options.image)
     results, failed = [], False
     for mebibytes, kind in itertools.product(options.mebibytes, options.kinds):
