@@ -31,6 +31,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "features/errors.h"
+#include "features/standard_streams.h"
 #include "features/uncaught.h"
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
@@ -380,6 +381,7 @@ void WaitForStop(Server& server, const ServiceManager& manager, const sigset_t& 
 }  // namespace
 
 int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
+  ReserveStandardStreams();
   // gRPC writes lines of its own to standard error, not in the form of our log; what matters of
   // them is told by us. Set it to see them.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
@@ -401,6 +403,10 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   if (arguments.check_config) {
     std::fputs(ConfigToText(config).c_str(), stdout);
     std::fputs(DerivedLimitsText(config, Derive(config)).c_str(), stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      return Complain(absl::DataLossError("standard output is not complete: a write failed"),
+                      kExitFailed);
+    }
     for (const std::string& doubt : DoubtsAbout(config)) {
       std::fprintf(stderr, "orbserve-server: warning: %s\n", doubt.c_str());
     }

@@ -15,6 +15,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cpu/cpu_backend.h"
 #include "features/errors.h"
 #include "gpu/gpu_backend.h"
@@ -313,6 +315,14 @@ class WiredServer final : public Server {
   absl::Status LoadTokens() {
     ORBSERVE_ASSIGN_OR_RETURN(const auto entries, ReadTokenFile(config_.token_file()));
     identity_.SetTokens(std::make_shared<const TokenTable>(entries));
+    const absl::Time now = absl::Now();
+    const bool is_open =
+        std::any_of(entries.begin(), entries.end(),
+                    [now](const TokenEntry& entry) { return now < entry.expires; });
+    if (!is_open) {
+      spdlog::warn("event=no_tokens message={}",
+                   LogValue("token_file has no token that is valid: every call is refused"));
+    }
     return absl::OkStatus();
   }
 

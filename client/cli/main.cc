@@ -21,6 +21,7 @@
 #include "client/cli/options.h"
 #include "client/cli/output/standard_output.h"
 #include "client/cli/output/terminal_text.h"
+#include "features/standard_streams.h"
 #include "features/uncaught.h"
 #include "orbserve/version.h"
 #include "server/process/memory/heap_trimmer.h"
@@ -569,6 +570,7 @@ int Main(int argc, char** argv) {
 }  // namespace orbserve::cli
 
 int main(int argc, char** argv) {
+  orbserve::ReserveStandardStreams();
   orbserve::TuneProcess();
   orbserve::ExplainMissingThreads(
       [](int, const char* message) { std::fprintf(stderr, "orbserve: %s\n", message); });

@@ -12,6 +12,7 @@ import itertools
 import pickle
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -300,6 +301,23 @@ def test_tokens(folder: Path, certificates: Path, image: Pixels, tmp_path: Path)
                 client.info(timeout=5)
     finally:
         server.end()
+
+
+def test_the_port_of_http_pages_is_told_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as pages:
+
+        def answer() -> None:
+            connection, _ = pages.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+        server = threading.Thread(target=answer, daemon=True)
+        server.start()
+        with orbserve.Client(f"127.0.0.1:{pages.getsockname()[1]}") as client:
+            with pytest.raises(orbserve.UnavailableError, match=r"give the port of its service \(--listen\)"):
+                client.info(timeout=5)
+        server.join(5)
 
 
 def test_arguments_that_contradict_each_other(tmp_path: Path) -> None:

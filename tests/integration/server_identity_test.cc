@@ -376,6 +376,11 @@ TEST_F(ServerIdentityTest, ATokenThatIsTakenAwayEndsTheStreamsOfItsClient) {
   EXPECT_EQ(response.result().status().code(), 0);
   stream_b->WritesDone();
   EXPECT_TRUE(stream_b->Finish().ok());
+  // A file that was written empty by mistake.
+  EXPECT_THAT(server_->Log(), Not(HasSubstr("event=no_tokens")));
+  folder_.Write("tokens", "");
+  EXPECT_TRUE(
+      WaitUntil([&] { return absl::StrContains(server_->Log(), "warning event=no_tokens"); }));
 }
 
 TEST_F(ServerIdentityTest, TheClientLibrarySendsItsToken) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <string>
@@ -102,6 +103,13 @@ TEST(ServerStartTest, ArgumentsThatAreNotKnownAreNamed) {
     EXPECT_THAT(RunServer(arguments).text,
                 AllOf(StartsWith("{\"time\":\""), HasSubstr("\"exit_code\":2,")));
   }
+}
+
+TEST(ServerStartTest, AConfigurationThatIsNotPrintedWholeIsAFailure) {
+  const std::string command =
+      absl::StrCat(ORBSERVE_SERVER_PROGRAM, " --check-config > /dev/full 2> /dev/null");
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
 TEST(ServerStartTest, ConfigurationsThatMayBeMeantAreWarnedOf) {

@@ -163,6 +163,11 @@ def _advice_for(text: str) -> str:
         return "; the certificate of the server is for another host, has expired, or is not signed by those in `tls_ca`"
     if "wrong version number" in cause:
         return "; the server speaks plain text there: connect without `tls_ca`"
+    if "http1.x server" in cause:
+        return (
+            "; a server of HTTP/1 answers there, such as the pages of an orbserve-server (--http-listen): give the port"
+            " of its service (--listen)"
+        )
     if any(
         closed in cause for closed in ("socket closed", "connection reset", "endpoint read failed", "unwrap failed")
     ):

@@ -120,7 +120,9 @@ class HttpServer final : public HttpEndpoint {
     // An empty host is every interface.
     const absl::string_view host = absl::StartsWith(options_.listen_address, ":") ? "0.0.0.0" : "";
     auto sockets = ListenSockets::Bind(absl::StrCat(host, options_.listen_address), kUserTimeout);
-    if (!sockets.ok()) return CannotServeHttp(sockets.status().message());
+    if (!sockets.ok()) {
+      return absl::UnavailableError(absl::StrCat("http_listen: ", sockets.status().message()));
+    }
     sockets_ = *std::move(sockets);
     epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
     wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
