@@ -54,8 +54,8 @@ class GpuPlan final : public FeaturePlan {
     bool reads_in_place = false;
   };
 
-  // INVALID_ARGUMENT for bad options or sizes, RESOURCE_EXHAUSTED when the workspace of one frame
-  // with its mask does not fit into an arena.
+  // INVALID_ARGUMENT for bad options or sizes, UNIMPLEMENTED for the detector SIFT,
+  // RESOURCE_EXHAUSTED when the workspace of one frame with its mask does not fit into an arena.
   static absl::StatusOr<std::shared_ptr<GpuPlan>> Create(const PlanSpec& spec,
                                                          const Limits& limits);
 
