@@ -28,6 +28,7 @@
 #include "cpu/steps/select/quadtree.h"
 #include "cpu/steps/select/rank.h"
 #include "cpu/steps/select/survivors.h"
+#include "cpu/steps/sift.h"
 #include "cpu/steps/suppress/cell.h"
 #include "cpu/steps/suppress/low_threshold.h"
 #include "cpu/steps/suppress/minimum_distance.h"
@@ -54,6 +55,8 @@ StepMaker DetectorOf(const PipelineOptions& options) {
     case Detector::kHarris:
     case Detector::kShiTomasi:
       return MakeCornerMap;
+    case Detector::kSift:  // CompileSteps() adds its steps
+      break;
   }
   return nullptr;
 }
@@ -162,11 +165,11 @@ StepMaker DescriptorOf(const PipelineOptions& options) {
 // A step that the pipeline does not have.
 constexpr int kNone = -1;
 
-// Adds the step that `make` returns to the list; returns its index.
-int Add(StepMaker make, const StepSetup& setup, StepList* list) {
-  if (make == nullptr) return kNone;
+// Adds a step to the list; returns its index.
+int Add(std::unique_ptr<Step> step, StepList* list) {
+  if (step == nullptr) return kNone;
   assert(list->steps.size() < static_cast<size_t>(kMaxSteps));
-  list->steps.push_back(make(setup));
+  list->steps.push_back(std::move(step));
   return static_cast<int>(list->steps.size()) - 1;
 }
 
@@ -194,9 +197,19 @@ std::vector<Phase> Phases(const StepList& list,
 StepList CompileSteps(const StepSetup& setup) {
   const PipelineOptions& options = setup.pipeline.spec.pipeline;
   StepList list;
-  const auto add = [&](StepMaker make) { return Add(make, setup, &list); };
+  const auto add = [&](StepMaker make) {
+    return Add(make != nullptr ? make(setup) : nullptr, &list);
+  };
 
   const int pyramid = add(MakePyramid);
+  list.pyramid = pyramid;
+  if (HasScaleSpace(options)) {
+    SiftSteps sift = MakeSift(setup);
+    const int detect = Add(std::move(sift.detect), &list);
+    const int describe = Add(std::move(sift.describe), &list);
+    list.detection = Phases(list, {{detect}, {describe}});
+    return list;
+  }
   const int detect = add(DetectorOf(options));
   const bool bounds = FrameLists::BoundsLevelZero(setup.pipeline);
   const int bound = add(bounds ? MakeCellBound : nullptr);
@@ -218,7 +231,6 @@ StepList CompileSteps(const StepSetup& setup) {
   const int integral = add(make_integral);
   const int describe = add(DescriptorOf(options));
 
-  list.pyramid = pyramid;
   list.detection = Phases(list, {{detect, columns},
                                  {bound},
                                  {detect_rest},

@@ -37,6 +37,7 @@
 #include "features/errors.h"
 #include "features/input_limits.h"
 #include "features/match_sides.h"
+#include "features/pipeline/detection.h"
 #include "features/recycling_pool.h"
 #include "features/track_job.h"
 #include "oneapi/tbb/info.h"
@@ -235,7 +236,10 @@ class CpuBackend final : public FeatureBackend {
 
   int64_t MaxFramePixels(int64_t most) const override {
     for (const Preset& preset : Presets()) {
-      if (preset.available) most = MaxPixelsOf(preset.pipeline, most);
+      // Frames of SIFT need several times as much as others; larger ones are refused by its plans.
+      if (preset.available && !HasScaleSpace(preset.pipeline)) {
+        most = MaxPixelsOf(preset.pipeline, most);
+      }
     }
     return most;
   }

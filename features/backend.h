@@ -59,14 +59,15 @@ struct PlanSpec {
   template <typename H>
   friend H AbslHashValue(H h, const PlanSpec& s) {
     const PipelineOptions& p = s.pipeline;
-    return H::combine(std::move(h), s.width_px, s.height_px, s.track_levels, p.pyramid.levels,
-                      p.pyramid.scale_factor, p.pyramid.source, p.detect.detector,
-                      p.detect.fast_arc_length, p.detect.score, p.suppress.suppression,
-                      p.suppress.compare, p.suppress.window_px, p.suppress.cell_width_px,
-                      p.suppress.cell_height_px, p.suppress.minimum_distance_px,
-                      p.suppress.distance_shape, p.suppress.cornerness_compression,
-                      p.suppress.max_passes, p.select.selection, p.select.capacity,
-                      p.select.border_px, p.describe.orientation, p.describe.descriptor);
+    return H::combine(
+        std::move(h), s.width_px, s.height_px, s.track_levels, p.pyramid.levels,
+        p.pyramid.scale_factor, p.pyramid.source, p.detect.detector, p.detect.fast_arc_length,
+        p.detect.score, p.suppress.suppression, p.suppress.compare, p.suppress.window_px,
+        p.suppress.cell_width_px, p.suppress.cell_height_px, p.suppress.minimum_distance_px,
+        p.suppress.distance_shape, p.suppress.cornerness_compression, p.suppress.max_passes,
+        p.select.selection, p.select.capacity, p.select.border_px, p.describe.orientation,
+        p.describe.descriptor, p.sift.octave_layers, p.sift.contrast_threshold,
+        p.sift.edge_threshold, p.sift.sigma, p.sift.first_octave);
   }
 };
 
@@ -292,7 +293,8 @@ class FeatureBackend {
   // now.
   virtual absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) = 0;
 
-  // Returns how many pixels, `most` or fewer, a frame without a mask may have with any preset.
+  // Returns how many pixels, `most` or fewer, a frame without a mask may have with any preset but
+  // `sift`, whose frames need more memory.
   virtual int64_t MaxFramePixels(int64_t most) const { return most; }
 
   // A slot for a frame of this size. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) when the budget is used up,

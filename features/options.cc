@@ -140,6 +140,30 @@ PipelineOptions VioPipeline() {
   return pipeline;
 }
 
+PipelineOptions SiftPipeline() {
+  PipelineOptions pipeline;
+  pipeline.detect.detector = Detector::kSift;
+  pipeline.describe.descriptor = Descriptor::kSift;
+  return pipeline;
+}
+
+// The detector SIFT describes with SIFT or not at all, and no other keypoints are described so.
+absl::Status CheckSift(const PipelineOptions& options) {
+  const bool is_sift = options.detect.detector == Detector::kSift;
+  const Descriptor descriptor = options.describe.descriptor;
+  if (is_sift && descriptor != Descriptor::kSift && descriptor != Descriptor::kNone) {
+    return Contradiction("detect.detector is SIFT",
+                         absl::StrCat("describe.descriptor_type is ", EnumName(descriptor)),
+                         "describe.descriptor_type SIFT or NONE, or another detector");
+  }
+  if (!is_sift && descriptor == Descriptor::kSift) {
+    return Contradiction("describe.descriptor_type is SIFT",
+                         absl::StrCat("detect.detector is ", EnumName(options.detect.detector)),
+                         "detect.detector SIFT, or another descriptor_type");
+  }
+  return options.sift.Validate();
+}
+
 PipelineOptions CornerMapPipeline(Detector detector) {
   PipelineOptions pipeline;
   pipeline.pyramid.levels = 1;
@@ -182,8 +206,8 @@ constexpr TrackOptions OdometryTracks() {
   return track;
 }
 
-const std::array<Preset, 10>& PresetTable() {
-  static const std::array<Preset, 10> table = {{
+const std::array<Preset, 11>& PresetTable() {
+  static const std::array<Preset, 11> table = {{
       {"orb", "cv::ORB of OpenCV 4.6.0, bit for bit", OrbPipeline(), {}, {}, true},
       {"orb-slam",
        "corners spread by a quadtree, with a second threshold, as ORB-SLAM",
@@ -224,6 +248,12 @@ const std::array<Preset, 10>& PresetTable() {
        true},
       {"orb-32", "128 keypoints with 32-bit descriptors against a reference (Chang et al. 2019)",
        Orb32Pipeline(), Best(128), CrossChecked(), true},
+      {"sift",
+       "cv::SIFT of OpenCV 4.6.0 with AVX2, bit for bit",
+       SiftPipeline(),
+       Best(kMaxFeatures),
+       {},
+       true},
       {"harris-corners",
        "Harris corners with minimum distance (Teixeira et al. 2008)",
        CornerMapPipeline(Detector::kHarris),
@@ -254,6 +284,7 @@ IntRange BorderRange(const PipelineOptions& options) {
   if (options.select.selection == Selection::kOrbSlam3) {
     return {kOrbSlam3BorderPx, kOrbSlam3BorderPx};
   }
+  if (options.detect.detector == Detector::kSift) return {0, 255};  // without effect
   return {Reach::Of(options).smallest_border_px, 255};
 }
 
@@ -278,12 +309,8 @@ absl::Status PipelineOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.max_passes", suppress.max_passes, kPassRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.capacity", select.capacity, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.border_px", select.border_px, BorderRange(*this)));
-  if (describe.descriptor == Descriptor::kSift) {
-    return MakeError(
-        ErrorReason::kUnsupported,
-        "describe.descriptor_type SIFT can be matched, but no pipeline of this version "
-        "computes it");
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckSift(*this));
+  if (detect.detector == Detector::kSift) return CheckOrbSlam3(*this);
   if (describe.orientation == Orientation::kNone &&
       (describe.descriptor == Descriptor::kRBrief256 ||
        describe.descriptor == Descriptor::kRBrief32)) {
@@ -322,7 +349,6 @@ absl::Status PipelineOptions::Validate() const {
 }
 
 absl::Status SiftOptions::Validate() const {
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("sift.max_features", max_features, kSiftFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("sift.octave_layers", octave_layers, kSiftLayerRange));
   ORBSERVE_RETURN_IF_ERROR(CheckReal("sift.contrast_threshold", contrast_threshold, 0.0, 1.0));
   ORBSERVE_RETURN_IF_ERROR(CheckReal("sift.edge_threshold", edge_threshold, 0.0, 1000.0));
@@ -402,6 +428,10 @@ absl::Status TrackOptions::Validate() const {
 
 absl::Status CheckTrackPyramid(const PipelineOptions& pipeline) {
   const PyramidOptions& pyramid = pipeline.pyramid;
+  if (pipeline.detect.detector == Detector::kSift) {
+    return Contradiction("track is on", "detect.detector is SIFT",
+                         "another detector, as in the preset \"odometry\", or no tracks");
+  }
   if (pipeline.select.selection == Selection::kOrbSlam3) {
     return Contradiction("track is on", "select.selection is ORB_SLAM3",
                          "another selection, as in the preset \"odometry\", or no tracks");

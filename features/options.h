@@ -42,7 +42,6 @@ inline constexpr IntRange kMinimumDistanceRange{1, 64};
 inline constexpr IntRange kPassRange{0, 10'000};
 inline constexpr IntRange kNeighbourRange{1, 16};
 inline constexpr IntRange kLappingRange{0, 1'000'000};
-inline constexpr IntRange kSiftFeatureRange{0, kMaxFeatures};
 inline constexpr IntRange kSiftLayerRange{1, 8};
 inline constexpr IntRange kSiftFirstOctaveRange{-1, 0};
 inline constexpr IntRange kMatchDistanceRange{0, 8'323'200};  // the largest of SIFT
@@ -55,7 +54,9 @@ inline constexpr float kMaxTrackResidual = 128.0f;  // no residual is larger: th
 absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& range);
 
 enum class PyramidSource { kPreviousLevel, kLevelZero };
-enum class Detector { kFast, kHarris, kShiTomasi };
+// SIFT is cv::SIFT as a whole: its scale space, orientation, cut and order. The options of the
+// pyramid, `score`, `suppress`, `selection`, `border_px` and `orientation` have no effect with it.
+enum class Detector { kFast, kHarris, kShiTomasi, kSift };
 enum class CandidateTest { kAutomatic, kBinaryEncoding, kBitTable };
 enum class Score { kFast, kHarris, kSadCircle, kSadArc };
 enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
@@ -76,7 +77,7 @@ enum class Descriptor {
   kTeblid512,
   kBeblid256,
   kBeblid512,
-  kSift  // of sets that clients send: no pipeline computes it yet
+  kSift  // needs the detector SIFT
 };
 // Change of light that a track follows beside its motion (paper 2, section II-E).
 enum class Illumination { kNone, kOffset, kGain, kBoth };
@@ -95,7 +96,7 @@ constexpr std::array<absl::string_view, kCount> EnumNames(
 template <>
 inline constexpr auto kEnumNames<PyramidSource> = EnumNames({"PREVIOUS_LEVEL", "LEVEL_ZERO"});
 template <>
-inline constexpr auto kEnumNames<Detector> = EnumNames({"FAST", "HARRIS", "SHI_TOMASI"});
+inline constexpr auto kEnumNames<Detector> = EnumNames({"FAST", "HARRIS", "SHI_TOMASI", "SIFT"});
 template <>
 inline constexpr auto kEnumNames<Score> = EnumNames({"FAST", "HARRIS", "SAD_CIRCLE", "SAD_ARC"});
 template <>
@@ -190,9 +191,8 @@ struct DescribeOptions {
   bool operator==(const DescribeOptions&) const = default;
 };
 
-// Parameters of cv::SIFT, and the first octave.
+// Parameters of cv::SIFT, and the first octave. They belong to the detector SIFT.
 struct SiftOptions {
-  int max_features = 0;              // 0 = all; ties with the last one stay
   int octave_layers = 3;             // 1..8
   double contrast_threshold = 0.04;  // 0..1
   double edge_threshold = 10.0;      // 0..1000
@@ -211,6 +211,7 @@ struct PipelineOptions {
   SuppressOptions suppress;
   SelectOptions select;
   DescribeOptions describe;
+  SiftOptions sift;
 
   bool operator==(const PipelineOptions&) const = default;
 
@@ -224,15 +225,15 @@ IntRange BorderRange(const PipelineOptions& options);
 
 // May differ between the frames of one batch.
 struct FrameParameters {
-  // Wanted number, 1..kMaxFeatures. LEVEL_QUOTA keeps all equal responses at its cuts, ORB_SLAM3 up
-  // to two more of each level; every other selection keeps exactly as many as are wanted, where
-  // there are as many.
+  // Wanted number, 1..kMaxFeatures. LEVEL_QUOTA and the detector SIFT keep all equal responses at
+  // their cuts, ORB_SLAM3 up to two more of each level; every other selection keeps exactly as many
+  // as are wanted, where there are as many.
   int max_features = 500;
   int fast_threshold_grey = 20;  // 1..254, strict
   // Second threshold for parts of a level without a corner at the first one: 1..fast_threshold_grey
   // by the largest threshold at which a pixel is a corner; 0 = off. Needs the detector FAST.
   int fast_threshold_low_grey = 0;
-  float quality_level = 0.01f;  // detectors but FAST: share of the best response, in (0, 1)
+  float quality_level = 0.01f;  // HARRIS, SHI_TOMASI: share of the best response, in (0, 1)
   // ORB_SLAM3: columns of the frame, both included, that the other camera of a stereo rig sees,
   // too. Features in them end the answer, in reverse order. In kLappingRange; 0, 0 = none.
   int lapping_begin_px = 0;
@@ -292,8 +293,9 @@ struct TrackOptions {
 // BAD_OPTIONS for a side of the coarse patch that is neither 8 nor 16.
 absl::Status CheckCoarsePatch(int64_t side_px);
 
-// Tracks need a pyramid of factor 2 in which each level is made from the one before, and another
-// resampling than that of ORB_SLAM3. BAD_OPTIONS, naming both, for a pipeline with another.
+// Tracks need a pyramid of factor 2 in which each level is made from the one before, another
+// resampling than that of ORB_SLAM3, and another detector than SIFT. BAD_OPTIONS, naming both, for
+// a pipeline with another.
 absl::Status CheckTrackPyramid(const PipelineOptions& pipeline);
 
 // A named set of options with its default frame parameters, matching and tracking.

@@ -15,14 +15,19 @@
 namespace orbserve {
 
 // Features of one frame as columns of equal length, one row per keypoint. Order of a detection:
-// octave up, response down, y up, x up. Order of given keypoints: the caller's.
+// octave up, response down, y up, x up; of SIFT that of cv::SIFT. Order of given keypoints: the
+// caller's.
 struct Features {
   std::vector<float> x;          // level-0 pixels
   std::vector<float> y;          // level-0 pixels
   std::vector<float> size;       // diameter of the patch, level-0 pixels
   std::vector<float> angle_deg;  // [0, 360), clockwise with x right and y down; -1 when none
   std::vector<float> response;   // larger is better
-  std::vector<int32_t> octave;   // pyramid level, 0 = full size
+  std::vector<int32_t> octave;   // pyramid level, 0 = full size, -1 = doubled (SIFT)
+  // Detector SIFT only, else empty: layer of the octave, from 1, and the offset from it in
+  // layers, as OpenCV has it: rounded (offset + 0.5) * 255.
+  std::vector<uint8_t> layer;
+  std::vector<uint8_t> layer_fraction;
   std::vector<uint32_t>
       source_index;  // given keypoints only: row in the caller's columns; else empty
   std::vector<uint8_t> descriptors;  // count * descriptor_bytes; test i is bit i % 8 of byte i / 8,
@@ -46,7 +51,7 @@ struct Features {
                                                 : DescriptorOfBytes(descriptor_bytes);
   }
 
-  // Sets the length of every column but `source_index`; keeps capacity, so that a reused object
+  // Sets the length of every column that a set always has; keeps capacity, so that a reused object
   // does not allocate.
   void Resize(size_t count) {
     x.resize(count);
@@ -64,7 +69,7 @@ struct Features {
       return column.capacity() * sizeof(*column.data());
     };
     return bytes(x) + bytes(y) + bytes(size) + bytes(angle_deg) + bytes(response) + bytes(octave) +
-           bytes(source_index) + bytes(descriptors);
+           bytes(layer) + bytes(layer_fraction) + bytes(source_index) + bytes(descriptors);
   }
 };
 

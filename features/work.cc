@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "features/algo/sift_scale_space.h"
+#include "features/pipeline/detection.h"
+
 namespace orbserve {
 namespace {
 
@@ -34,6 +37,13 @@ double PixelsOf(int width_px, int height_px, int levels, double scale_factor) {
 }  // namespace
 
 double PixelsOf(const PlanSpec& spec) {
+  if (HasScaleSpace(spec.pipeline)) {
+    const SiftOptions& sift = spec.pipeline.sift;
+    const int scale = sift.first_octave < 0 ? 2 : 1;
+    const double images = sift.octave_layers + algo::kSiftExtraImages;
+    return images * PixelsOf(scale * spec.width_px, scale * spec.height_px, kMaxLevels,
+                             /*scale_factor=*/2.0);
+  }
   const PyramidOptions& pyramid = spec.pipeline.pyramid;
   // Levels of the pyramid for tracks are half as large as the one before.
   return PixelsOf(spec.width_px, spec.height_px, pyramid.levels, pyramid.scale_factor) +

@@ -13,7 +13,8 @@
 
 namespace orbserve {
 
-// Pixels of all levels of a frame's pyramids. `spec` must be valid.
+// Pixels of all levels of a frame's pyramids, or of all images of SIFT's octaves. `spec` must be
+// valid.
 double PixelsOf(const PlanSpec& spec);
 
 // Sizes of a frame, of a match and of a search for tracks.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/algo/pyramid.h"
 #include "features/errors.h"
+#include "features/pipeline/detection.h"
 #include "features/work.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
@@ -57,6 +58,11 @@ absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
                                                          const Limits& limits) {
   const TraceRange trace("make plan");
   ORBSERVE_ASSIGN_OR_RETURN(CompiledPipeline pipeline, CompilePipeline(spec));
+  if (HasScaleSpace(spec.pipeline)) {
+    return MakeError(ErrorReason::kUnsupported,
+                     "detect.detector is SIFT, which the backend cuda of this version does not "
+                     "compute; allowed: another detector, or a server with the backend cpu");
+  }
   std::shared_ptr<GpuPlan> plan(new GpuPlan(std::move(pipeline), limits));
 
   // Any frame may come with a mask.

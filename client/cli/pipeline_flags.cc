@@ -67,8 +67,17 @@ constexpr PipelineFlag kFlags[] = {
     {"--track-illumination", nullptr, "track.illumination", nullptr, "Change of light that tracks follow"},
     {"--track-template", nullptr, "track.template", nullptr, "Frame that the patch of a track is taken from"},
     {"--track-redetect", nullptr, "track.redetect_percent", "PERCENT", "Begin new tracks below this share of --max-features, 0 to 100"},
+    {"--octave-layers", nullptr, "sift.octave_layers", "N", "SIFT: layers of an octave, 1 to 8"},
+    {"--contrast-threshold", nullptr, "sift.contrast_threshold", "C", "SIFT: least contrast, 0 to 1"},
+    {"--edge-threshold", nullptr, "sift.edge_threshold", "R", "SIFT: largest ratio of curvatures, 0 to 1000"},
+    {"--sigma", nullptr, "sift.sigma", "PX", "SIFT: blur of the first image of an octave, 0.1 to 4"},
+    {"--first-octave", nullptr, "sift.first_octave", "N", "SIFT: -1 = the image at twice its size, 0 = the image itself"},
     // clang-format on
 };
+
+// Flags whose paths begin so have no effect with the detector SIFT.
+constexpr const char* kNotOfSift[] = {"pyramid.",         "suppress.",      "select.selection",
+                                      "select.border_px", "select.lapping", "describe.orientation"};
 
 // A flag of `path` has an effect if one of its rules holds: the option `needs` has one of the
 // values `of`, which '|' separates. Flags without a rule always have one.
@@ -96,6 +105,11 @@ constexpr EffectRule kRules[] = {
     {"suppress.max_passes", "suppress.suppression", "MINIMUM_DISTANCE"},
     {"select.lapping_begin_px", "select.selection", "ORB_SLAM3"},
     {"select.lapping_end_px", "select.selection", "ORB_SLAM3"},
+    {"sift.octave_layers", "detect.detector", "SIFT"},
+    {"sift.contrast_threshold", "detect.detector", "SIFT"},
+    {"sift.edge_threshold", "detect.detector", "SIFT"},
+    {"sift.sigma", "detect.detector", "SIFT"},
+    {"sift.first_octave", "detect.detector", "SIFT"},
 };
 
 const PipelineFlag* FlagOf(absl::string_view path) {
@@ -152,6 +166,20 @@ absl::Status SetOption(const PipelineFlag& flag, const std::string& value, v1::P
       uint32_t number;
       if (!absl::SimpleAtoi(value, &number)) return RefuseNumber(flag, "a whole number", value);
       reflection.SetUInt32(group, &field, number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_INT32: {
+      int32_t number;
+      if (!absl::SimpleAtoi(value, &number)) return RefuseNumber(flag, "a whole number", value);
+      reflection.SetInt32(group, &field, number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      double number;
+      if (!absl::SimpleAtod(value, &number) || !std::isfinite(number)) {
+        return RefuseNumber(flag, "a number", value);
+      }
+      reflection.SetDouble(group, &field, number);
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_FLOAT: {
@@ -232,6 +260,13 @@ absl::Status CheckPipelineFlags(const PipelineFlagValues& values, const v1::Pipe
     bool has_effect = true;
     std::vector<std::string> needs;
     std::vector<std::string> found;
+    const auto begins = [&flag](const char* path) { return absl::StartsWith(flag.path, path); };
+    if (EnumeratorOf(pipeline, "detect.detector") == "SIFT" && absl::c_any_of(kNotOfSift, begins)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(AsGiven(flag, given->second[0]),
+                       " has no effect: it needs --detector FAST or HARRIS or SHI_TOMASI, and "
+                       "detect.detector is SIFT"));
+    }
     for (const EffectRule& rule : kRules) {
       if (absl::string_view(rule.path) != flag.path) continue;
       const absl::string_view value = EnumeratorOf(pipeline, rule.needs);

@@ -6,18 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {
-namespace {
-
-// Sets that are sent may be of the kind SIFT, which no pipeline computes.
-bool IsChoice(const google::protobuf::EnumValueDescriptor& value) {
-  return value.number() != 0 && (value.type() != v1::DescriptorType_descriptor() ||
-                                 value.number() != v1::DESCRIPTOR_TYPE_SIFT);
-}
-
-}  // namespace
 
 absl::string_view ShortName(const google::protobuf::EnumValueDescriptor& value) {
   // Every enum of the contract begins with PREFIX_UNSPECIFIED = 0.
@@ -29,7 +19,7 @@ absl::string_view ShortName(const google::protobuf::EnumValueDescriptor& value) 
 std::vector<std::string> ShortNames(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> names;
   for (int i = 0; i < type.value_count(); ++i) {
-    if (IsChoice(*type.value(i))) names.emplace_back(ShortName(*type.value(i)));
+    if (type.value(i)->number() != 0) names.emplace_back(ShortName(*type.value(i)));
   }
   return names;
 }
@@ -39,7 +29,7 @@ const google::protobuf::EnumValueDescriptor* FindShortName(
   const std::string wanted = absl::StrReplaceAll(absl::AsciiStrToUpper(name), {{"-", "_"}});
   for (int i = 0; i < type.value_count(); ++i) {
     const google::protobuf::EnumValueDescriptor* const value = type.value(i);
-    if (IsChoice(*value) && ShortName(*value) == wanted) return value;
+    if (value->number() != 0 && ShortName(*value) == wanted) return value;
   }
   return nullptr;
 }

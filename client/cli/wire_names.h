@@ -15,8 +15,7 @@ namespace orbserve::cli {
 // Name of an enumerator of the wire contract as people see it: "FAST" for DETECTOR_FAST.
 absl::string_view ShortName(const google::protobuf::EnumValueDescriptor& value);
 
-// Short names of every enumerator that names a choice of a pipeline or stream, in their order: all
-// but *_UNSPECIFIED and the descriptors SIFT.
+// Short names of every enumerator that names a choice, in their order: all but *_UNSPECIFIED.
 std::vector<std::string> ShortNames(const google::protobuf::EnumDescriptor& type);
 
 // The enumerator that has this short name, in any case and with '-' or '_'; null if there is none.

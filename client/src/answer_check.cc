@@ -32,6 +32,7 @@ using google::protobuf::RepeatedField;
 constexpr int kMaxRows = 100'000;
 constexpr uint32_t kMaxSidePx = 32'767;
 constexpr int kMaxLevels = 16;
+constexpr uint32_t kMaxOctaveLayers = 8;
 constexpr uint32_t kMaxDistance = 8'323'200;  // of SIFT
 constexpr int kMaxNeighbours = 16;            // matches of one query row
 constexpr size_t kMaxReferenceNameBytes = 128;
@@ -267,7 +268,17 @@ absl::Status CheckFeatures(absl::string_view where, const FeatureRules& rules,
         [](float angle) { return angle == -1.0f || (angle >= 0.0f && angle < 360.0f); }));
   }
   ORBSERVE_RETURN_IF_WRONG(CheckFiniteColumn(where, "response", features.response()));
-  ORBSERVE_RETURN_IF_WRONG(CheckColumnRange(where, "octave", features.octave(), 0, kMaxLevels - 1));
+  // The detector SIFT alone has layers, and a doubled image.
+  const int layers = features.layer_size() > 0 ? rows : 0;
+  ORBSERVE_RETURN_IF_WRONG(CheckLength(where, "layer", features.layer_size(), layers));
+  ORBSERVE_RETURN_IF_WRONG(
+      CheckLength(where, "layer_fraction", features.layer_fraction_size(), layers));
+  ORBSERVE_RETURN_IF_WRONG(
+      CheckColumnRange(where, "layer", features.layer(), 1u, kMaxOctaveLayers));
+  ORBSERVE_RETURN_IF_WRONG(
+      CheckColumnRange(where, "layer_fraction", features.layer_fraction(), 0u, 255u));
+  ORBSERVE_RETURN_IF_WRONG(
+      CheckColumnRange(where, "octave", features.octave(), layers > 0 ? -1 : 0, kMaxLevels - 1));
   if (features.has_suppression_passes()) {
     ORBSERVE_RETURN_IF_WRONG(CheckRange(where, "suppression_passes", features.suppression_passes(),
                                         1u, static_cast<uint32_t>(INT32_MAX)));

@@ -79,6 +79,7 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
                                WorkspaceLayout* layout) {
   const PipelineOptions& options = pipeline.spec.pipeline;
   FrameLists lists;
+  if (HasScaleSpace(options)) return lists;
   if (BoundsLevelZero(pipeline)) layout->Add(1, &lists.least_response);
   if (HasResponseMap(options)) layout->Add(1, &lists.candidate_threshold);
   for (int l = 0; l < pipeline.level_count(); ++l) {

@@ -14,6 +14,7 @@
 
 #include "absl/types/span.h"
 #include "cpu/frame/level_point.h"
+#include "cpu/kernels/sift_extractor.h"
 #include "cpu/memory/aligned_buffer.h"
 #include "cpu/memory/memory_count.h"
 #include "features/options.h"
@@ -59,11 +60,14 @@ struct Workspace {
   std::vector<uint32_t> given_rows;
   std::vector<uint8_t> given_descriptors;
 
+  SiftMemory sift;  // of the detector SIFT; grows with the frames that have more features
+
   size_t HeldBytes() const {
     return memory.size() + mask_memory.size() + times.capacity() * sizeof(ThreadTimes) +
            given_points.capacity() * sizeof(LevelPoint) +
            given_patches.capacity() * sizeof(PatchPoint) +
-           given_rows.capacity() * sizeof(uint32_t) + given_descriptors.capacity();
+           given_rows.capacity() * sizeof(uint32_t) + given_descriptors.capacity() +
+           sift.HeldBytes();
   }
   // Brings the plan's count of memory up to date, after the workspace has grown.
   void CountBytes() { counted_.Set(HeldBytes()); }

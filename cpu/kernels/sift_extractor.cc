@@ -47,22 +47,22 @@ SiftExtractor::SiftExtractor(int width_px, int height_px, const SiftOptions& opt
     height /= 2;
   }
   // Vectors of samples reach beyond the last row.
-  images_.resize(end + 64);
+  image_floats_ = end + 64;
 }
 
-float* SiftExtractor::Image(const Octave& octave, int image) {
+float* SiftExtractor::Image(float* images, const Octave& octave, int image) const {
   const size_t plane = static_cast<size_t>(octave.pitch) * octave.height_px;
   const int layers = options_.octave_layers;
   if (image >= 1 && image <= layers) {
-    return images_.data() + octave.offset + static_cast<size_t>(image - 1) * plane;
+    return images + octave.offset + static_cast<size_t>(image - 1) * plane;
   }
-  return images_.data() + static_cast<size_t>(image == 0 ? 0 : image - layers) * plane;
+  return images + static_cast<size_t>(image == 0 ? 0 : image - layers) * plane;
 }
 
-SiftOctaveTask SiftExtractor::TaskOf(const Octave& octave) {
+SiftOctaveTask SiftExtractor::TaskOf(float* images, const Octave& octave) const {
   SiftOctaveTask task;
   for (int i = 0; i < options_.octave_layers + algo::kSiftExtraImages; ++i) {
-    task.images[i] = Image(octave, i);
+    task.images[i] = Image(images, octave, i);
   }
   task.pitch = octave.pitch;
   task.width_px = octave.width_px;
@@ -74,10 +74,10 @@ SiftOctaveTask SiftExtractor::TaskOf(const Octave& octave) {
   return task;
 }
 
-void SiftExtractor::FindFeatures(int octave, SiftFeatures* features) {
-  const SiftOctaveTask task = TaskOf(octaves_[octave]);
-  candidates_.clear();
-  kernels_.octave(task, &scratch_, &candidates_);
+void SiftExtractor::FindFeatures(int octave, float* images, SiftMemory* memory) const {
+  const SiftOctaveTask task = TaskOf(images, octaves_[octave]);
+  memory->candidates.clear();
+  kernels_.octave(task, &memory->scratch[0], &memory->candidates);
 
   algo::SiftOctaveView view;
   std::copy(std::begin(task.images), std::end(task.images), std::begin(view.images));
@@ -89,7 +89,7 @@ void SiftExtractor::FindFeatures(int octave, SiftFeatures* features) {
                                            static_cast<float>(options_.edge_threshold)};
   // Pixels of level 0 per pixel of the octave: a power of two, so products with it are exact.
   const float pixel = std::ldexp(1.0f, octave + options_.first_octave);
-  for (const SiftCandidate& candidate : candidates_) {
+  for (const SiftCandidate& candidate : memory->candidates) {
     algo::SiftExtremum extremum = {candidate.x, candidate.y, candidate.layer};
     if (!kernels_.refine(view, thresholds, &extremum)) continue;
     const float scale = algo::SiftScale(extremum, task.layers, static_cast<float>(options_.sigma));
@@ -97,7 +97,7 @@ void SiftExtractor::FindFeatures(int octave, SiftFeatures* features) {
     kernels_.directions(
         task.images[extremum.layer], task.pitch,
         algo::SiftOrientationWindowOf(extremum.x, extremum.y, scale, task.width_px, task.height_px),
-        &scratch_, histogram);
+        &memory->scratch[0], histogram);
     float smoothed[algo::kSiftDirections];
     float most = 0.0f;
     for (int i = 0; i < algo::kSiftDirections; ++i) {
@@ -107,68 +107,71 @@ void SiftExtractor::FindFeatures(int octave, SiftFeatures* features) {
     for (int i = 0; i < algo::kSiftDirections; ++i) {
       const float angle = algo::SiftPeakAngle(smoothed, i, most * algo::kSiftPeakShare);
       if (angle < 0.0f) continue;
-      features->keypoints.push_back({(static_cast<float>(extremum.x) + extremum.offset_x) * pixel,
-                                     (static_cast<float>(extremum.y) + extremum.offset_y) * pixel,
-                                     scale * pixel * 2.0f, angle, extremum.response,
-                                     algo::PackSiftOctave(octave, extremum)});
+      memory->keypoints.push_back({(static_cast<float>(extremum.x) + extremum.offset_x) * pixel,
+                                   (static_cast<float>(extremum.y) + extremum.offset_y) * pixel,
+                                   scale * pixel * 2.0f, angle, extremum.response,
+                                   algo::PackSiftOctave(octave, extremum)});
     }
   }
 }
 
-void SiftExtractor::Describe(SiftFeatures* features) {
-  features->descriptors.resize(features->keypoints.size() * algo::kSiftDescriptorBytes);
-  tasks_.clear();
-  for (size_t i = 0; i < features->keypoints.size(); ++i) {
-    algo::SiftFeature& feature = features->keypoints[i];
-    const int index = feature.octave & 0xFF;
-    const Octave& octave = octaves_[index];
-    const float* const image = Image(octave, feature.octave >> 8 & 0xFF);
-    const float scale = std::ldexp(1.0f, -(index + options_.first_octave));
-    tasks_.push_back(
-        {image, octave.pitch, octave.width_px, octave.height_px,
-         algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
-                           feature.angle_deg, octave.width_px, octave.height_px),
-         features->descriptors.data() + i * algo::kSiftDescriptorBytes});
-    feature.octave = (feature.octave & ~0xFF) | ((index + options_.first_octave) & 0xFF);
-  }
-  // Neighbours in an image follow each other, while its rows are in the cache.
-  std::sort(tasks_.begin(), tasks_.end(), [](const SiftDescribeTask& a, const SiftDescribeTask& b) {
-    if (a.image != b.image) return std::less<>()(a.image, b.image);
-    return a.patch.y != b.patch.y ? a.patch.y < b.patch.y : a.patch.x < b.patch.x;
-  });
-  kernels_.describe(tasks_.data(), static_cast<int>(tasks_.size()), &scratch_);
-}
-
-void SiftExtractor::Extract(const ImageView& grey, const ImageView* mask, SiftFeatures* features) {
-  std::vector<algo::SiftFeature>& keypoints = features->keypoints;
+void SiftExtractor::Detect(const ImageView& grey, const ImageView* mask, int max_features,
+                           const std::atomic<bool>* cancelled, float* images,
+                           SiftMemory* memory) const {
+  std::vector<algo::SiftFeature>& keypoints = memory->keypoints;
   keypoints.clear();
   for (size_t i = 0; i < octaves_.size(); ++i) {
+    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) return;
+    const Octave& octave = octaves_[i];
+    float* const first = Image(images, octave, 0);
     if (i == 0) {
-      kernels_.first_image(grey, options_.first_octave < 0, first_blur_, Image(octaves_[0], 0),
-                           octaves_[0].pitch, &scratch_);
+      kernels_.first_image(grey, options_.first_octave < 0, first_blur_, first, octave.pitch,
+                           &memory->scratch[0]);
     } else {
       const Octave& before = octaves_[i - 1];
-      const Octave& octave = octaves_[i];
-      kernels_.halve(Image(before, options_.octave_layers), before.pitch, octave.width_px,
-                     octave.height_px, Image(octave, 0), octave.pitch);
+      kernels_.halve(Image(images, before, options_.octave_layers), before.pitch, octave.width_px,
+                     octave.height_px, first, octave.pitch);
     }
-    FindFeatures(static_cast<int>(i), features);
+    FindFeatures(static_cast<int>(i), images, memory);
   }
   std::sort(keypoints.begin(), keypoints.end(), algo::SiftPrecedes);
   keypoints.erase(std::unique(keypoints.begin(), keypoints.end(), algo::IsSiftDuplicate),
                   keypoints.end());
+  memory->found = static_cast<int64_t>(keypoints.size());
   keypoints.resize(static_cast<size_t>(algo::KeepBestSiftFeatures(
-      keypoints.data(), static_cast<int>(keypoints.size()), options_.max_features)));
-  if (mask != nullptr) {
-    keypoints.erase(
-        std::remove_if(keypoints.begin(), keypoints.end(),
-                       [&](const algo::SiftFeature& feature) {
-                         return mask->Row(static_cast<int>(
-                                    feature.y + 0.5f))[static_cast<int>(feature.x + 0.5f)] == 0;
-                       }),
-        keypoints.end());
+      keypoints.data(), static_cast<int>(keypoints.size()), max_features)));
+  if (mask == nullptr) return;
+  keypoints.erase(
+      std::remove_if(keypoints.begin(), keypoints.end(),
+                     [&](const algo::SiftFeature& feature) {
+                       return mask->Row(static_cast<int>(
+                                  feature.y + 0.5f))[static_cast<int>(feature.x + 0.5f)] == 0;
+                     }),
+      keypoints.end());
+}
+
+void SiftExtractor::PrepareDescriptors(float* images, SiftMemory* memory) const {
+  const std::vector<algo::SiftFeature>& keypoints = memory->keypoints;
+  memory->descriptors.resize(keypoints.size() * algo::kSiftDescriptorBytes);
+  std::vector<SiftDescribeTask>& tasks = memory->tasks;
+  tasks.clear();
+  for (size_t i = 0; i < keypoints.size(); ++i) {
+    const algo::SiftFeature& feature = keypoints[i];
+    const int index = feature.octave & 0xFF;
+    const Octave& octave = octaves_[index];
+    const float* const image = Image(images, octave, feature.octave >> 8 & 0xFF);
+    const float scale = std::ldexp(1.0f, -(index + options_.first_octave));
+    tasks.push_back(
+        {image, octave.pitch, octave.width_px, octave.height_px,
+         algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
+                           feature.angle_deg, octave.width_px, octave.height_px),
+         memory->descriptors.data() + i * algo::kSiftDescriptorBytes});
   }
-  Describe(features);
+  // Neighbours in an image follow each other, while its rows are in the cache.
+  std::sort(tasks.begin(), tasks.end(), [](const SiftDescribeTask& a, const SiftDescribeTask& b) {
+    if (a.image != b.image) return std::less<>()(a.image, b.image);
+    return a.patch.y != b.patch.y ? a.patch.y < b.patch.y : a.patch.x < b.patch.x;
+  });
 }
 
 }  // namespace orbserve::cpu

@@ -67,6 +67,16 @@ struct SiftScratch {
   std::vector<float> rows;
   std::vector<float> samples;
   SiftSampleMemory descriptions[2];
+
+  size_t HeldBytes() const {
+    size_t floats = rows.capacity() + samples.capacity();
+    size_t spans = 0;
+    for (const SiftSampleMemory& one : descriptions) {
+      floats += one.samples.capacity();
+      spans += one.spans.capacity();
+    }
+    return floats * sizeof(float) + spans * sizeof(SiftSpan);
+  }
 };
 
 // A descriptor to be made from a Gaussian image of that size.

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "cpu/frame/given_points.h"
+#include "cpu/steps/sift.h"
 #include "features/errors.h"
 #include "features/given_keypoints.h"
 #include "features/pipeline/detection.h"
@@ -188,7 +189,12 @@ absl::Status FrameRun::Detect(Features* features) {
     level.descriptors = frame_.At(frame_.lists.descriptors, l);
   }
   RunPhases(plan_.steps().detection, levels);
-  if (!IsCancelled()) Gather(frame_, levels, features);
+  if (IsCancelled()) return absl::OkStatus();
+  if (HasScaleSpace(plan_.spec().pipeline)) {
+    GatherSift(frame_, features);
+  } else {
+    Gather(frame_, levels, features);
+  }
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "features/algo/zone.h"
 #include "features/errors.h"
 #include "features/input_limits.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve {
 
@@ -42,18 +43,28 @@ absl::Status CheckOrbSlam3Levels(const PlanSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckOrbSlam3Frame(const CompiledPipeline& pipeline, const FrameJob& job) {
-  if (pipeline.spec.pipeline.select.selection != Selection::kOrbSlam3) return absl::OkStatus();
+// Methods that are one whole take neither keypoints nor masks.
+absl::Status CheckWholeMethod(const PipelineOptions& options, const FrameJob& job) {
+  const bool is_sift = HasScaleSpace(options);
+  if (!is_sift && options.select.selection != Selection::kOrbSlam3) return absl::OkStatus();
+  const absl::string_view method =
+      is_sift ? "detect.detector is SIFT" : "select.selection is ORB_SLAM3";
+  const absl::string_view other = is_sift ? "another detector" : "another selection";
   if (job.given_keypoints != nullptr) {
-    return MakeError(ErrorReason::kBadOptions,
-                     "select.selection is ORB_SLAM3 and keypoints are given; allowed: no "
-                     "keypoints, or another selection");
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat(method, " and keypoints are given; allowed: no keypoints, or ", other));
   }
   if (!job.input->mask.empty()) {
-    return MakeError(ErrorReason::kBadOptions,
-                     "select.selection is ORB_SLAM3 and the frame has a mask; allowed: no mask, or "
-                     "another selection");
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat(method, " and the frame has a mask; allowed: no mask, or ", other));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOrbSlam3Frame(const CompiledPipeline& pipeline, const FrameJob& job) {
+  if (pipeline.spec.pipeline.select.selection != Selection::kOrbSlam3) return absl::OkStatus();
   const int64_t most = pipeline.MostNodes(pipeline.CutsFor(job.parameters));
   if (most > pipeline.spec.pipeline.select.capacity) {
     return MakeError(
@@ -118,6 +129,7 @@ absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, F
                      absl::StrCat("a frame of ", image.width_px, " x ", image.height_px,
                                   " in a batch of ", spec.width_px, " x ", spec.height_px));
   }
+  ORBSERVE_RETURN_IF_ERROR(CheckWholeMethod(spec.pipeline, job));
   ORBSERVE_RETURN_IF_ERROR(CheckOrbSlam3Frame(pipeline, job));
   features->descriptor_bytes = pipeline.descriptor_bytes;
   features->descriptor_type = spec.pipeline.describe.descriptor;
@@ -126,6 +138,8 @@ absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, F
   features->truncated = false;
   features->suppression_passes = 0;
   features->source_index.clear();
+  features->layer.clear();
+  features->layer_fraction.clear();
   return absl::OkStatus();
 }
 

@@ -35,16 +35,14 @@ struct CompiledPipeline {
   const LevelGeometry& level(int l) const { return pyramid.levels[static_cast<size_t>(l)]; }
 };
 
-// INVALID_ARGUMENT for options or sides out of range, or a size of which ORB_SLAM3 has no answer;
-// UNIMPLEMENTED for options that this version
-// does not have.
+// INVALID_ARGUMENT for options or sides out of range, or a size of which ORB_SLAM3 has no answer.
 absl::StatusOr<CompiledPipeline> CompilePipeline(const PlanSpec& spec);
 
 // Checks a job against its plan and puts `features` into the state in which the first step finds
 // it: image size and descriptor size set, not truncated, no rows of given keypoints. Columns keep
-// their capacity. INVALID_ARGUMENT for parameters out of range, and for what ORB_SLAM3 refuses:
-// masks, given keypoints, more features than the capacity; INTERNAL for a job without an input
-// or with one of another size.
+// their capacity. INVALID_ARGUMENT for parameters out of range, for masks and given keypoints with
+// ORB_SLAM3 or SIFT, and for more features than the capacity with ORB_SLAM3; INTERNAL for a job
+// without an input or with one of another size.
 absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, Features* features);
 
 // A keypoint given by the caller, in pixels of its level.

@@ -17,7 +17,7 @@ bool CutsAllLevels(const PipelineOptions& options) {
 
 bool MayExceedWanted(const PipelineOptions& options) {
   return options.select.selection == Selection::kLevelQuota ||
-         options.select.selection == Selection::kOrbSlam3;
+         options.select.selection == Selection::kOrbSlam3 || HasScaleSpace(options);
 }
 
 Cuts Cuts::For(const PipelineOptions& options, const FrameParameters& parameters) {

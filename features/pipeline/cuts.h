@@ -40,11 +40,15 @@ struct Cuts {
   // Most features of the answer. The levels of a QUADTREE may together keep more than are wanted.
   int32_t answer_limit() const { return keeps_ties ? capacity : std::min(wanted, capacity); }
 
+  // Best features of the detector SIFT that go on, with the ties of the last one.
+  int32_t answer_cut() const { return std::min(wanted, capacity); }
+
   // Cuts of a pipeline with valid options for a frame with valid parameters.
   static Cuts For(const PipelineOptions& options, const FrameParameters& parameters);
 };
 
-// True where an answer may have more features than are wanted: LEVEL_QUOTA and ORB_SLAM3.
+// True where an answer may have more features than are wanted: LEVEL_QUOTA, ORB_SLAM3 and the
+// detector SIFT.
 bool MayExceedWanted(const PipelineOptions& options);
 
 // True where the second cut compares the keypoints of all levels with each other: BEST and CELL.

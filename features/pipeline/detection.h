@@ -20,6 +20,12 @@ enum class CornerList {
   kKeyed,
 };
 
+// The detector SIFT has a scale space of its own, and finds, orders and describes features as one
+// method (features/algo/sift_*.h). Its plans have level 0 alone, and none of the lists below.
+constexpr bool HasScaleSpace(const PipelineOptions& options) {
+  return options.detect.detector == Detector::kSift;
+}
+
 // Neighbouring corners are compared by their FAST score: what a frame's corners lose to each other
 // does not depend on the response.
 constexpr bool ComparesFastScores(const PipelineOptions& options) {

@@ -64,6 +64,12 @@ PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {
   const PipelineOptions& pipeline = spec.pipeline;
   const int border = pipeline.select.border_px;
   PyramidGeometry pyramid;
+  if (HasScaleSpace(pipeline)) {
+    pyramid.levels.push_back(LevelOf(spec, 0, {}));
+    pyramid.levels[0].region = {0, 0, spec.width_px, spec.height_px};
+    pyramid.detecting_levels = 1;
+    return pyramid;
+  }
   for (int l = 0; l < pipeline.pyramid.levels; ++l) {
     LevelGeometry level = LevelOf(spec, l, pyramid.levels);
     if (!Exists(level)) break;

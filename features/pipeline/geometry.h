@@ -53,7 +53,7 @@ float ScaleOfLevel(const PipelineOptions& options, int level);
 float KeypointSizeOf(const PipelineOptions& options, int level);
 
 struct PyramidGeometry {
-  // Levels that exist: neither side rounds to 0. Never empty.
+  // Levels that exist: neither side rounds to 0. Never empty. Level 0 alone with the detector SIFT.
   std::vector<LevelGeometry> levels;
   // Number of leading levels up to the last whose region is not empty. A level among them may be
   // too small when only one side of a later one is.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "features/algo/corner_score.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve {
 
@@ -15,6 +16,7 @@ Reach Reach::Of(const PipelineOptions& options) {
   constexpr float kMapSizePx = 9.0f;        // that a response of a corner map sees
   constexpr float kBFrostSizePx = 2 * algo::kBFrostRadiusPx + 1;
   Reach reach;
+  if (HasScaleSpace(options)) return reach;
   const auto need = [&reach](int border_px) {
     reach.smallest_border_px = std::max(reach.smallest_border_px, border_px);
   };
@@ -56,7 +58,7 @@ Reach Reach::Of(const PipelineOptions& options) {
         reach.patch_factor = 5.0f;
       }
       [[fallthrough]];
-    case Descriptor::kSift:  // refused by PipelineOptions::Validate()
+    case Descriptor::kSift:  // not reached: its features have sizes of their own
     case Descriptor::kNone:
       reach.patch_size_px = options.describe.orientation == Orientation::kIntensityCentroid
                                 ? kCentroidSizePx

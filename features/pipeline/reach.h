@@ -49,7 +49,8 @@ constexpr bool IsOfLevelZero(Descriptor descriptor) {
          descriptor == Descriptor::kBeblid256 || descriptor == Descriptor::kBeblid512;
 }
 
-// Pixels of one level that the stages of a pipeline read; 0 for a stage that does not run.
+// Pixels of one level that the stages of a pipeline read; 0 for a stage that does not run, and with
+// the detector SIFT.
 struct Reach {
   int detect_px = 0;    // test at each pixel
   int score_px = 0;     // response of a corner

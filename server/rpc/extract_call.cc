@@ -31,8 +31,8 @@ class ExtractCall final : public MessageCall<v1::ExtractRequest, v1::ExtractResp
       ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
       ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
       ORBSERVE_RETURN_IF_ERROR(ExpectResponse(
-          kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),
-                                          pipeline.options.describe.descriptor)));
+          kOtherWireBytes +
+          MostWireBytes(ExpectedFeatures(request_.frame(), pipeline), pipeline.options)));
       resolved = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
       return absl::OkStatus();
     };

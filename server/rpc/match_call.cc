@@ -68,7 +68,7 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
 
   int64_t ExpectedWireBytes() const {
     const auto of_image = [this](int64_t features) {
-      return MostWireBytes(features, pipeline_->options.describe.descriptor);
+      return MostWireBytes(features, pipeline_->options);
     };
     int64_t queries = std::min<int64_t>(request_.query_features().x_size(), kMaxFeatures);
     int64_t bytes = kOtherWireBytes;

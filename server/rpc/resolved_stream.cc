@@ -139,7 +139,7 @@ ResponseBound ResolvedStream::ResponseBoundOf(int wanted, const MatchOptions& ma
   bound.each_feature = options.match_targets() * match.k * kMatchWireBytes;
   // Features that are not sent are held while they are matched, or tracks begin at them.
   if (!options.omit_features || options.match_targets() > 0 || options.track) {
-    bound.each_feature += MostWireBytes(1, pipeline->options.describe.descriptor);
+    bound.each_feature += MostWireBytes(1, pipeline->options);
   }
   return bound;
 }

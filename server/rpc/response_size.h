@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "features/options.h"
+#include "features/pipeline/detection.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/conversion/pipeline.h"
 
@@ -26,13 +27,16 @@ inline int64_t ExpectedFeatures(const v1::Frame& frame, const ResolvedPipeline& 
 }
 
 // Most bytes of that many features.
-inline int64_t MostWireBytes(int64_t features, Descriptor descriptor) {
-  // Five floats, the octave and three bytes of a source index.
+inline int64_t MostWireBytes(int64_t features, const PipelineOptions& options) {
+  // Five floats, the octave and three bytes of a source index. SIFT has no source index, but
+  // octaves below 0, of ten bytes, and layers with fractions.
   constexpr int64_t kFeatureBytes = 5 * 4 + 1 + 3;
-  return features * (kFeatureBytes + DescriptorBytes(descriptor));
+  constexpr int64_t kSiftBytes = 5 * 4 + 10 + 1 + 2;
+  return features * ((HasScaleSpace(options) ? kSiftBytes : kFeatureBytes) +
+                     DescriptorBytes(options.describe.descriptor));
 }
-// Most bytes of one match: three for each index and two for the distance.
-inline constexpr int64_t kMatchWireBytes = 3 + 3 + 2;
+// Most bytes of one match: three for each index, and four for the distance, which SIFT needs.
+inline constexpr int64_t kMatchWireBytes = 3 + 3 + 4;
 // Most bytes of a track (id, age, five numbers) and of an ended one (id, reason), whose place it
 // took.
 inline constexpr int64_t kTrackWireBytes = (2 + 11 + 5 * 5 + 6) + (2 + 11 + 2);

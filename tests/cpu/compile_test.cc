@@ -102,6 +102,19 @@ TEST_F(CompileStepsTest, OrbSlam3) {
                   "gaussian [describe] | intensity_centroid [orient]", "rbrief256 [describe]"));
 }
 
+TEST_F(CompileStepsTest, Sift) {
+  PipelineOptions options = (*FindPreset("sift"))->pipeline;
+  const StepList list = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("frame: sift [pyramid+detect+select+orient]", "frame: sift_describe [describe]"));
+  EXPECT_THAT(list.description, IsEmpty());
+  options.describe.descriptor = Descriptor::kNone;
+  const StepList bare = Compile(options);
+  EXPECT_THAT(PhasesOf(bare, bare.detection),
+              ElementsAre("frame: sift [pyramid+detect+select+orient]"));
+}
+
 TEST_F(CompileStepsTest, CellsAreComparedOverAllLevels) {
   PipelineOptions options;
   options.suppress.suppression = Suppression::kCell;

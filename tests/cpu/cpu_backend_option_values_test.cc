@@ -28,6 +28,10 @@ using ::orbserve::testing::OptionValue;
 
 Features AnswerOfOracle(const testing::TestImage& image, const PipelineOptions& pipeline,
                         const FrameParameters& parameters) {
+  // The oracle of SIFT is OpenCV itself (sift_parity.cc), with which the plain loops agree.
+  if (pipeline.detect.detector == Detector::kSift) {
+    return *Compute(*Backend({.threads = 1, .reference = true}), image, pipeline, parameters);
+  }
   testing::OracleOptions options = testing::OracleOptionsOf(pipeline, parameters);
   options.count_passes = pipeline.suppress.suppression == Suppression::kMinimumDistance;
   const testing::GreyPlane plane = testing::PlaneOf(image.view());

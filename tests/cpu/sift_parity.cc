@@ -40,8 +40,22 @@
 namespace orbserve::testing {
 namespace {
 
-std::vector<SiftOptions> Grid() {
-  std::vector<SiftOptions> grid = {{}, {.first_octave = 0}};
+// Parameters of cv::SIFT::create(), and the first octave.
+struct Settings {
+  int max_features = 0;
+  int octave_layers = 3;
+  double contrast_threshold = 0.04;
+  double edge_threshold = 10.0;
+  double sigma = 1.6;
+  int first_octave = -1;
+
+  SiftOptions options() const {
+    return {octave_layers, contrast_threshold, edge_threshold, sigma, first_octave};
+  }
+};
+
+std::vector<Settings> Grid() {
+  std::vector<Settings> grid = {{}, {.first_octave = 0}};
   for (const int layers : {1, 2, 4, 5, 6, 8}) grid.push_back({.octave_layers = layers});
   for (const double contrast : {0.0, 0.01, 0.02, 0.08}) {
     grid.push_back({.contrast_threshold = contrast});
@@ -62,7 +76,7 @@ std::vector<SiftOptions> Grid() {
   return grid;
 }
 
-std::string NameOf(const SiftOptions& options) {
+std::string NameOf(const Settings& options) {
   return absl::StrCat("features ", options.max_features, " layers ", options.octave_layers,
                       " contrast ", options.contrast_threshold, " edge ", options.edge_threshold,
                       " sigma ", options.sigma, " first octave ", options.first_octave);
@@ -86,15 +100,23 @@ cv::KeyPoint KeyPointOf(const algo::SiftFeature& feature) {
   return {feature.x, feature.y, feature.size, feature.angle_deg, feature.response, feature.octave};
 }
 
-void Compare(const std::string& name, const cv::Mat& image, const SiftOptions& options,
+void Compare(const std::string& name, const cv::Mat& image, const Settings& options,
              const cv::Mat& mask, const cpu::SiftKernels& kernels, Totals* totals) {
   const cv::Ptr<cv::SIFT> sift =
       cv::SIFT::create(options.max_features, options.octave_layers, options.contrast_threshold,
                        options.edge_threshold, options.sigma, CV_8U);
-  cpu::SiftExtractor extractor(image.cols, image.rows, options, kernels);
-  cpu::SiftFeatures ours;
+  const cpu::SiftExtractor extractor(image.cols, image.rows, options.options(), kernels);
+  cpu::SiftMemory ours;
+  ours.scratch.resize(1);
+  std::vector<float> images(extractor.image_floats());
   const ImageView mask_view = ViewOf(mask);
-  extractor.Extract(ViewOf(image), mask.empty() ? nullptr : &mask_view, &ours);
+  extractor.Detect(ViewOf(image), mask.empty() ? nullptr : &mask_view, options.max_features,
+                   nullptr, images.data(), &ours);
+  extractor.PrepareDescriptors(images.data(), &ours);
+  extractor.Describe(ours.tasks.data(), static_cast<int>(ours.tasks.size()), &ours.scratch[0]);
+  for (algo::SiftFeature& feature : ours.keypoints) {
+    feature.octave = extractor.PackedOctave(feature.octave);
+  }
 
   std::vector<cv::KeyPoint> keypoints;
   cv::Mat descriptors;
@@ -155,7 +177,7 @@ const cpu::SiftKernels* KernelsOf(const std::string& name) {
 
 void CompareImage(const std::string& name, const cv::Mat& image, size_t index, bool all,
                   const cpu::SiftKernels& kernels, Totals* totals) {
-  const std::vector<SiftOptions> grid = Grid();
+  const std::vector<Settings> grid = Grid();
   ++totals->images;
   for (size_t i = 0; i < grid.size(); ++i) {
     if (!all && i != index * 7 % grid.size()) continue;

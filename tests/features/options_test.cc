@@ -50,7 +50,6 @@ TEST(SiftOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
   using O = SiftOptions;
   ExpectRefused<O>(
       {
-          {"sift.max_features must be in [0, 100000]; got -1", [](O& o) { o.max_features = -1; }},
           {"sift.octave_layers must be in [1, 8]; got 0", [](O& o) { o.octave_layers = 0; }},
           {"sift.octave_layers must be in [1, 8]; got 9", [](O& o) { o.octave_layers = 9; }},
           {"sift.contrast_threshold must be in [0, 1]; got -0.5",
@@ -372,9 +371,9 @@ TEST(PresetsTest, ErrorsNameTheAvailablePresetsFirst) {
   }
   const std::string known =
       missing.empty() ? available : available + " (not available in this version: " + missing + ")";
-  const absl::Status unknown = FindPreset("sift").status();
+  const absl::Status unknown = FindPreset("surf").status();
   EXPECT_EQ(ReasonOf(unknown), ErrorReason::kBadOptions);
-  EXPECT_EQ(std::string(unknown.message()), "preset must be one of " + known + "; got \"sift\"");
+  EXPECT_EQ(std::string(unknown.message()), "preset must be one of " + known + "; got \"surf\"");
   for (const Preset& preset : Presets()) {
     if (preset.available) continue;
     EXPECT_EQ(std::string(FindPreset(preset.name).status().message()),
@@ -418,12 +417,35 @@ TEST(DescriptorBytesTest, AreThoseOfTheWire) {
   EXPECT_EQ(DescriptorBytes(Descriptor::kBFrost256), 32);
 }
 
-TEST(PipelineOptionsTest, SiftIsMatchedButNotComputed) {
-  PipelineOptions options;
-  options.describe.descriptor = Descriptor::kSift;
-  const absl::Status status = options.Validate();
-  EXPECT_EQ(ReasonOf(status), ErrorReason::kUnsupported);
-  EXPECT_THAT(status.message(), HasSubstr("SIFT can be matched, but no pipeline"));
+TEST(PipelineOptionsTest, SiftDescribesWhatItDetectsAndNothingElse) {
+  using O = PipelineOptions;
+  ExpectRefused<O>(
+      {
+          {"describe.descriptor_type is SIFT and detect.detector is FAST; allowed: detect.detector "
+           "SIFT, or another descriptor_type",
+           [](O& o) { o.describe.descriptor = Descriptor::kSift; }},
+          {"detect.detector is SIFT and describe.descriptor_type is RBRIEF_256; allowed: "
+           "describe.descriptor_type SIFT or NONE, or another detector",
+           [](O& o) { o.detect.detector = Detector::kSift; }},
+          {"sift.sigma must be in [0.1, 4]; got 5", [](O& o) { o.sift.sigma = 5.0; }},
+          {"select.selection is ORB_SLAM3 and detect.detector is SIFT",
+           [](O& o) {
+             o = (*FindPreset("orb-slam3"))->pipeline;
+             o.detect.detector = Detector::kSift;
+             o.describe.descriptor = Descriptor::kSift;
+           }},
+      },
+      ErrorReason::kBadOptions);
+  O options = (*FindPreset("sift"))->pipeline;
+  options.describe.descriptor = Descriptor::kNone;
+  EXPECT_TRUE(options.Validate().ok());
+  // Options of other detectors have no effect.
+  options.describe.orientation = Orientation::kNone;
+  options.select.border_px = 0;
+  EXPECT_TRUE(options.Validate().ok());
+  const absl::Status tracks = CheckTrackPyramid(options);
+  EXPECT_EQ(ReasonOf(tracks), ErrorReason::kBadOptions);
+  EXPECT_THAT(tracks.message(), HasSubstr("track is on and detect.detector is SIFT"));
 }
 
 TEST(DescriptorOfBytesTest, IsWhatTheNumberOfBytesStoodFor) {

@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                      r.mutable_frame()->mutable_mask()->set_pixels("x");
                    },
                    "BAD_IMAGE", kInvalid},
-        BadExtract{"UnknownPreset", [](R& r) { r.mutable_pipeline()->set_preset("sift"); },
+        BadExtract{"UnknownPreset", [](R& r) { r.mutable_pipeline()->set_preset("surf"); },
                    "BAD_OPTIONS", kInvalid},
         BadExtract{"FormatOfLater",
                    [](R& r) { r.mutable_frame()->set_format(v1::PIXEL_FORMAT_GRAY16); },

@@ -98,6 +98,8 @@ std::string FirstDifference(const Features& expected, const Features& actual) {
     return absl::StrCat("expected ", expected.count(), " features, got ", actual.count());
   }
   if (expected.source_index != actual.source_index) return "source_index differs";
+  if (expected.layer != actual.layer) return "layer differs";
+  if (expected.layer_fraction != actual.layer_fraction) return "layer_fraction differs";
   if (expected.truncated != actual.truncated) {
     return absl::StrCat("truncated: expected ", expected.truncated, ", got ", actual.truncated);
   }

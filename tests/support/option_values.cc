@@ -218,6 +218,27 @@ std::vector<OptionValue> MakeTable() {
       {"TEBLID_512", {"describe { descriptor_type: DESCRIPTOR_TYPE_TEBLID_512 }", {{"--descriptor", "teblid-512"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kTeblid512; }}},
       {"BEBLID_256", {"describe { descriptor_type: DESCRIPTOR_TYPE_BEBLID_256 }", {{"--descriptor", "beblid-256"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kBeblid256; }}},
       {"BEBLID_512", {"describe { descriptor_type: DESCRIPTOR_TYPE_BEBLID_512 }", {{"--descriptor", "beblid-512"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kBeblid512; }}}});
+
+  const Change sift = {"detect { detector: DETECTOR_SIFT } describe { descriptor_type: DESCRIPTOR_TYPE_SIFT }", {{"--detector", "sift"}, {"--descriptor", "sift"}}, [](O& o, P&) { o.detect.detector = Detector::kSift; o.describe.descriptor = Descriptor::kSift; }};
+  table.Add("octave_layers", {sift}, {
+      {"1", {"sift { octave_layers: 1 }", {{"--octave-layers", "1"}}, [](O& o, P&) { o.sift.octave_layers = 1; }}},
+      {"8", {"sift { octave_layers: 8 }", {{"--octave-layers", "8"}}, [](O& o, P&) { o.sift.octave_layers = 8; }}}});
+  table.Add("contrast_threshold", {sift, many}, {
+      {"0", {"sift { contrast_threshold: 0 }", {{"--contrast-threshold", "0"}}, [](O& o, P&) { o.sift.contrast_threshold = 0.0; }}},
+      {"0_07", {"sift { contrast_threshold: 0.07 }", {{"--contrast-threshold", "0.07"}}, [](O& o, P&) { o.sift.contrast_threshold = 0.07; }}},
+      {"1", {"sift { contrast_threshold: 1 }", {{"--contrast-threshold", "1"}}, [](O& o, P&) { o.sift.contrast_threshold = 1.0; }}}});
+  table.Add("edge_threshold", {sift, many}, {
+      {"0", {"sift { edge_threshold: 0 }", {{"--edge-threshold", "0"}}, [](O& o, P&) { o.sift.edge_threshold = 0.0; }}},
+      {"1_7", {"sift { edge_threshold: 1.7 }", {{"--edge-threshold", "1.7"}}, [](O& o, P&) { o.sift.edge_threshold = 1.7; }}},
+      {"1000", {"sift { edge_threshold: 1000 }", {{"--edge-threshold", "1000"}}, [](O& o, P&) { o.sift.edge_threshold = 1000.0; }}},
+      {"2", {"sift { edge_threshold: 2 }", {{"--edge-threshold", "2"}}, [](O& o, P&) { o.sift.edge_threshold = 2.0; }}}});
+  table.Add("sigma", {sift}, {
+      {"0_1", {"sift { sigma: 0.1 }", {{"--sigma", "0.1"}}, [](O& o, P&) { o.sift.sigma = 0.1; }}},
+      {"1_3", {"sift { sigma: 1.3 }", {{"--sigma", "1.3"}}, [](O& o, P&) { o.sift.sigma = 1.3; }}},
+      {"4", {"sift { sigma: 4 }", {{"--sigma", "4"}}, [](O& o, P&) { o.sift.sigma = 4.0; }}}});
+  table.Add("first_octave", {sift}, {
+      {"minus_1", {"sift { first_octave: -1 }", {{"--first-octave", "-1"}}, [](O& o, P&) { o.sift.first_octave = -1; }}},
+      {"0", {"sift { first_octave: 0 }", {{"--first-octave", "0"}}, [](O& o, P&) { o.sift.first_octave = 0; }}}});
   // clang-format on
   return table.rows();
 }

@@ -178,7 +178,13 @@ TestImage RandomFrameMask(int width_px, int height_px, std::mt19937& random) {
 }
 
 std::string Printed(const PipelineOptions& pipeline) {
-  const auto& [pyramid, detect, suppress, select, describe] = pipeline;
+  const auto& [pyramid, detect, suppress, select, describe, sift] = pipeline;
+  if (detect.detector == Detector::kSift) {
+    return absl::StrCat("detector SIFT layers ", sift.octave_layers, " contrast ",
+                        sift.contrast_threshold, " edge ", sift.edge_threshold, " sigma ",
+                        sift.sigma, " first octave ", sift.first_octave, " capacity ",
+                        select.capacity, " descriptor ", DescriptorName(describe.descriptor));
+  }
   std::string text =
       absl::StrCat("pyramid ", pyramid.levels, " levels of ", pyramid.scale_factor, " from ",
                    EnumName(pyramid.source), "; detector ", EnumName(detect.detector));

@@ -27,13 +27,13 @@ inline absl::Status CheckCount(absl::string_view name, int count) {
       absl::StrCat(name, " has ", count, " keypoints; at most ", kMaxFeatures, " are allowed"));
 }
 
-// BAD_REQUEST where a value of a column of whole numbers is not in [0, `last`].
+// BAD_REQUEST where a value of a column of whole numbers is not in [`first`, `last`].
 template <typename Column>
-absl::Status CheckUpTo(absl::string_view name, const Column& column, int last) {
+absl::Status CheckIsIn(absl::string_view name, const Column& column, int first, int last) {
   for (int i = 0; i < column.size(); ++i) {
-    if (column[i] < 0 || int64_t{column[i]} > last) {
-      return MakeError(ErrorReason::kBadRequest,
-                       absl::StrCat(name, "[", i, "] must be in [0, ", last, "]; got ", column[i]));
+    if (int64_t{column[i]} < first || int64_t{column[i]} > last) {
+      return MakeError(ErrorReason::kBadRequest, absl::StrCat(name, "[", i, "] must be in [", first,
+                                                              ", ", last, "]; got ", column[i]));
     }
   }
   return absl::OkStatus();

@@ -74,9 +74,11 @@ absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::Feat
   ORBSERVE_RETURN_IF_ERROR(read("features.octave", proto.octave(), true, &features->octave));
   ORBSERVE_RETURN_IF_ERROR(
       read("features.source_index", proto.source_index(), true, &features->source_index));
-  ORBSERVE_RETURN_IF_ERROR(CheckUpTo("features.octave", proto.octave(), kMaxLevels - 1));
+  const bool is_sift = proto.descriptor_type() == v1::DESCRIPTOR_TYPE_SIFT;
+  ORBSERVE_RETURN_IF_ERROR(CheckIsIn("features.octave", proto.octave(),
+                                     is_sift ? kSiftFirstOctaveRange.low : 0, kMaxLevels - 1));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckUpTo("features.source_index", proto.source_index(), kMaxFeatures - 1));
+      CheckIsIn("features.source_index", proto.source_index(), 0, kMaxFeatures - 1));
   const uint32_t descriptor_bytes = proto.descriptor_bytes();
   if (descriptor_bytes != 128 && descriptor_bytes != 64 && descriptor_bytes != 32 &&
       descriptor_bytes != 4) {
@@ -109,6 +111,8 @@ void FeaturesToProto(const Features& features, v1::FeatureSet* proto) {
   Append(features.response, proto->mutable_response());
   Append(features.octave, proto->mutable_octave());
   Append(features.source_index, proto->mutable_source_index());
+  Append(features.layer, proto->mutable_layer());
+  Append(features.layer_fraction, proto->mutable_layer_fraction());
   proto->set_descriptor_bytes(static_cast<uint32_t>(features.descriptor_bytes));
   proto->set_descriptor_type(DescriptorTypeToProto(features.descriptor_kind()));
   proto->set_truncated(features.truncated);

@@ -54,7 +54,7 @@ absl::Status EnumFromProto(absl::string_view name, int value, E& out) {
 // range of a whole number.
 template <typename Pipeline, typename Visit>
 void VisitOptions(Pipeline& pipeline, const Visit& visit) {
-  auto& [pyramid, detect, suppress, select, describe] = pipeline.options;
+  auto& [pyramid, detect, suppress, select, describe, sift] = pipeline.options;
   visit("pyramid.levels", pyramid.levels, kLevelRange);
   visit("pyramid.scale_factor", pyramid.scale_factor);
   visit("pyramid.source", pyramid.source);
@@ -93,6 +93,11 @@ void VisitOptions(Pipeline& pipeline, const Visit& visit) {
   visit("track.illumination", track.illumination);
   visit("track.template", track.track_template);
   visit("track.redetect_percent", track.redetect_percent, kRedetectRange);
+  visit("sift.octave_layers", sift.octave_layers, kSiftLayerRange);
+  visit("sift.contrast_threshold", sift.contrast_threshold);
+  visit("sift.edge_threshold", sift.edge_threshold);
+  visit("sift.sigma", sift.sigma);
+  visit("sift.first_octave", sift.first_octave, kSiftFirstOctaveRange);
 }
 
 // Where the options are in v1::Pipeline, in the order of VisitOptions().
@@ -202,6 +207,10 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
       value = fields.GetBool(*group, at.field);
     } else if constexpr (std::is_same_v<T, float>) {
       value = fields.GetFloat(*group, at.field);
+    } else if constexpr (std::is_same_v<T, double>) {
+      value = fields.GetDouble(*group, at.field);
+    } else if (at.field->cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+      value = fields.GetInt32(*group, at.field);
     } else {
       status = IntFromProto(at.name, true, fields.GetUInt32(*group, at.field), range, value);
     }
@@ -236,6 +245,10 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
       fields.SetBool(group, field, value);
     } else if constexpr (std::is_same_v<T, float>) {
       fields.SetFloat(group, field, value);
+    } else if constexpr (std::is_same_v<T, double>) {
+      fields.SetDouble(group, field, value);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+      fields.SetInt32(group, field, value);
     } else {
       fields.SetUInt32(group, field, static_cast<uint32_t>(value));
     }

@@ -47,13 +47,6 @@ std::vector<std::string> NamesOf() {
   return {kEnumNames<E>.begin(), kEnumNames<E>.end()};
 }
 
-// Sets that are sent may be of the kind SIFT, which no pipeline computes.
-std::vector<std::string> DescriptorsOfPipelines() {
-  std::vector<std::string> names = NamesOf<Descriptor>();
-  EXPECT_EQ(std::erase(names, "SIFT"), 1u);
-  return names;
-}
-
 const std::vector<Row>& Table() {
   static const std::vector<Row> table = {
       // clang-format off
@@ -83,7 +76,7 @@ const std::vector<Row>& Table() {
       {"--lapping-begin", "select.lapping_begin_px", {"0", "1000000"}},
       {"--lapping-end", "select.lapping_end_px", {"0", "1000000"}},
       {"--orientation", "describe.orientation", NamesOf<Orientation>()},
-      {"--descriptor", "describe.descriptor_type", DescriptorsOfPipelines()},
+      {"--descriptor", "describe.descriptor_type", NamesOf<Descriptor>()},
       {"--match-selection", "match.selection", {"BEST", "K_BEST"}},
       {"--k", "match.k", {"1", "16"}},
       {"--ratio", "match.ratio", {"0", "0.8", "1"}},
@@ -101,6 +94,11 @@ const std::vector<Row>& Table() {
       {"--track-illumination", "track.illumination", NamesOf<Illumination>()},
       {"--track-template", "track.template", NamesOf<TrackTemplate>()},
       {"--track-redetect", "track.redetect_percent", {"0", "100"}},
+      {"--octave-layers", "sift.octave_layers", {"1", "8"}},
+      {"--contrast-threshold", "sift.contrast_threshold", {"0", "0.013"}},
+      {"--edge-threshold", "sift.edge_threshold", {"0.5", "1000"}},
+      {"--sigma", "sift.sigma", {"0.1", "4"}},
+      {"--first-octave", "sift.first_octave", {"-1", "0"}},
       // clang-format on
   };
   return table;
@@ -120,6 +118,12 @@ std::string TextAt(const v1::Pipeline& pipeline, const std::string& path) {
     }
     case FieldDescriptor::CPPTYPE_UINT32:
       return reflection.HasField(group, field) ? absl::StrCat(reflection.GetUInt32(group, field))
+                                               : "unset";
+    case FieldDescriptor::CPPTYPE_INT32:
+      return reflection.HasField(group, field) ? absl::StrCat(reflection.GetInt32(group, field))
+                                               : "unset";
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection.HasField(group, field) ? absl::StrCat(reflection.GetDouble(group, field))
                                                : "unset";
     case FieldDescriptor::CPPTYPE_FLOAT: {
       std::string text;
@@ -259,8 +263,10 @@ TEST(PipelineFlagsTest, AFlagThatIsGivenTwiceIsRefusedWithBothValues) {
 
 TEST(PipelineFlagsTest, AValueOfAnotherKindIsRefused) {
   for (const auto& [flag, value, message] :
-       {std::tuple("--detector", "sift",
-                   "--detector must be one of FAST, HARRIS, SHI_TOMASI; got sift"),
+       {std::tuple("--detector", "surf",
+                   "--detector must be one of FAST, HARRIS, SHI_TOMASI, SIFT; got surf"),
+        std::tuple("--first-octave", "0.5", "--first-octave must be a whole number"),
+        std::tuple("--sigma", "wide", "--sigma must be a number"),
         std::tuple("--detector", "UNSPECIFIED", "--detector must be one of"),
         std::tuple("--detector", "DETECTOR_FAST", "--detector must be one of"),
         std::tuple("--levels", "-1",
@@ -322,6 +328,14 @@ TEST(PipelineFlagsTest, AFlagWithoutEffectIsRefusedWithWhatItNeeds) {
       {"orb", {{"--max-passes", {"1"}}}, "it needs --suppress MINIMUM_DISTANCE"},
       {"orb-slam", {{"--lapping-begin", {"0"}}}, "it needs --select ORB_SLAM3"},
       {"orb-slam", {{"--lapping-end", {"1000"}}}, "it needs --select ORB_SLAM3"},
+      {"orb", {{"--sigma", {"2"}}}, "it needs --detector SIFT, and detect.detector is FAST"},
+      {"sift",
+       {{"--levels", {"2"}}},
+       "--levels 2 has no effect: it needs --detector FAST or HARRIS or SHI_TOMASI, and "
+       "detect.detector is SIFT"},
+      {"sift", {{"--window", {"5"}}}, "it needs --detector FAST or HARRIS or SHI_TOMASI"},
+      {"sift", {{"--select", {"BEST"}}}, "it needs --detector FAST or HARRIS or SHI_TOMASI"},
+      {"sift", {{"--quality", {"0.1"}}}, "it needs --detector HARRIS or SHI_TOMASI"},
       {"orb",
        {{"--detector", {"HARRIS"}}, {"--threshold", {"30"}}},
        "--threshold 30 has no effect: it needs --detector FAST, and detect.detector is HARRIS"},
@@ -339,6 +353,7 @@ TEST(PipelineFlagsTest, FlagsWithAnEffectAreAccepted) {
            {"orb", {{"--select", {"CELL"}}, {"--cell-width", {"64"}}, {"--cell-height", {"8"}}}},
            {"vio", {{"--cell-width", {"64"}}, {"--window", {"5"}}}},
            {"orb-slam3", {{"--lapping-begin", {"0"}}, {"--lapping-end", {"1000"}}}},
+           {"sift", {{"--sigma", {"2"}}, {"--max-features", {"9"}}, {"--descriptor", {"NONE"}}}},
            {"harris-corners",
             {{"--quality", {"0.1"}}, {"--min-distance", {"3"}}, {"--compression", {"true"}}}},
            {"orb",

@@ -185,7 +185,7 @@ TEST(ResolvedStreamTest, TheReservationHasRoomForEverythingThatAnAnswerMayHold) 
   frame.set_max_features(4'294'967'295u);  // the frame itself is refused
   EXPECT_EQ(plain->WantedFeatures(frame), kMaxFeatures);
   const int64_t features = plain->ResponseBoundOf(100, {}).For(1000);
-  EXPECT_EQ(features, kOtherWireBytes + MostWireBytes(1000, Descriptor::kNone));
+  EXPECT_EQ(features, kOtherWireBytes + MostWireBytes(1000, plain->pipeline->options));
   EXPECT_EQ(tracks->ResponseBoundOf(100, {}).For(1000), features + 100 * kTrackWireBytes);
   EXPECT_EQ(bare->ResponseBoundOf(100, {}).For(1000), features + 100 * kTrackWireBytes)
       << "candidates of new tracks are held";

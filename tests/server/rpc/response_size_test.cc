@@ -23,7 +23,23 @@ TEST(ResponseSizeTest, NoAnswerHasMoreBytesThanItsFeaturesAndTheRest) {
   v1::FeatureSet proto;
   FeaturesToProto(features, &proto);
   const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
-  const int64_t most = MostWireBytes(kCount, Descriptor::kRBrief256);
+  const int64_t most = MostWireBytes(kCount, (*FindPreset("orb"))->pipeline);
+  EXPECT_LE(bytes, most + kOtherWireBytes);
+  EXPECT_GE(bytes, most) << "more is reserved than any answer needs";
+}
+
+TEST(ResponseSizeTest, NoSetOfSiftFeaturesHasMoreBytesThanExpected) {
+  constexpr size_t kCount = 100'000;
+  Features features;
+  features.descriptor_bytes = 128;
+  features.Resize(kCount);
+  features.octave.assign(kCount, -1);
+  features.layer.assign(kCount, 8);
+  features.layer_fraction.assign(kCount, 255);
+  v1::FeatureSet proto;
+  FeaturesToProto(features, &proto);
+  const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
+  const int64_t most = MostWireBytes(kCount, (*FindPreset("sift"))->pipeline);
   EXPECT_LE(bytes, most + kOtherWireBytes);
   EXPECT_GE(bytes, most) << "more is reserved than any answer needs";
 }
@@ -33,7 +49,7 @@ TEST(ResponseSizeTest, NoMatchHasMoreBytesThanExpected) {
   Matches matches;
   matches.query_index.assign(kCount, 99'999);
   matches.train_index.assign(kCount, 99'999);
-  matches.distance.assign(kCount, 256);
+  matches.distance.assign(kCount, 8'323'200);
   v1::MatchSet proto;
   MatchesToProto(matches, &proto);
   EXPECT_LE(static_cast<int64_t>(proto.ByteSizeLong()),

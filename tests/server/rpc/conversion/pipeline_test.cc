@@ -151,6 +151,13 @@ v1::Pipeline PipelineUnlikeOrb() {
           template: TRACK_TEMPLATE_FIRST
           redetect_percent: 70
         }
+        sift {
+          octave_layers: 5
+          contrast_threshold: 0.01
+          edge_threshold: 7.5
+          sigma: 1.1
+          first_octave: 0
+        }
       )pb",
       &proto));
   return proto;
@@ -173,6 +180,7 @@ TEST(PipelineConversionTest, EveryOptionOfTheWireIsOneOfOurs) {
                       .max_passes = 3};
   options.select = {Selection::kQuadtree, 456, 50};
   options.describe = {Orientation::kArcMiddle, Descriptor::kBFrost256};
+  options.sift = {5, 0.01, 7.5, 1.1, 0};
   EXPECT_EQ(read->options, options);
   const FrameParameters frame = {.max_features = 123,
                                  .fast_threshold_grey = 30,
