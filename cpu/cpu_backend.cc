@@ -235,13 +235,9 @@ class CpuBackend final : public FeatureBackend {
   }
 
   int64_t MaxFramePixels(int64_t most) const override {
-    for (const Preset& preset : Presets()) {
-      // Frames of SIFT need several times as much as others; larger ones are refused by its plans.
-      if (preset.available && !HasScaleSpace(preset.pipeline)) {
-        most = MaxPixelsOf(preset.pipeline, most);
-      }
-    }
-    return most;
+    return MostFramePixels(most, max_frame_bytes_, [this](const PlanSpec& spec) {
+      return CpuPlan::FrameBytesOf(spec, implementation_.target, threads_);
+    });
   }
 
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
@@ -333,21 +329,6 @@ class CpuBackend final : public FeatureBackend {
   }
 
  private:
-  int64_t MaxPixelsOf(const PipelineOptions& pipeline, int64_t most) const {
-    // Images that are not square need a little more.
-    const double allowed = 0.98 * static_cast<double>(max_frame_bytes_);
-    while (true) {
-      const int side_px = static_cast<int>(std::sqrt(static_cast<double>(most)));
-      const absl::StatusOr<size_t> needed =
-          CpuPlan::FrameBytesOf({side_px, side_px, pipeline}, implementation_.target, threads_);
-      // An image that is too small for the pipeline has no workspace.
-      if (!needed.ok() || static_cast<double>(*needed) <= allowed) return most;
-      // Workspace for a pixel grows slightly where there are fewer.
-      const double part = 0.99 * allowed / static_cast<double>(*needed);
-      most = static_cast<int64_t>(part * static_cast<double>(most));
-    }
-  }
-
   static bool IsLarge(const MatchJob& job) {
     return job.query != nullptr && job.train != nullptr && job.pair_count() > kLargeMatchPairs;
   }

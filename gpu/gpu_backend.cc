@@ -94,17 +94,7 @@ class GpuBackend final : public FeatureBackend {
       return MakeError(ErrorReason::kDeviceLost, "the device does not answer any more");
     }
     try {
-      GpuPlan::Limits limits;
-      limits.max_batch_frames = options_.max_batch_frames;
-      limits.reads_in_place = reads_in_place_;
-      limits.arena_bytes = devices_[0]->arena_bytes();
-      limits.multiprocessors = devices_[0]->multiprocessors();
-      for (const auto& device : devices_) {
-        limits.devices.push_back(device->ordinal());
-        limits.budgets.push_back(device->table_budget());
-        limits.multiprocessors = std::min(limits.multiprocessors, device->multiprocessors());
-        limits.arena_bytes = std::min(limits.arena_bytes, device->arena_bytes());
-      }
+      GpuPlan::Limits limits = PlanLimits();
       while (true) {
         auto plan = GpuPlan::Create(spec, limits);
         if (!plan.ok()) {
@@ -124,6 +114,16 @@ class GpuBackend final : public FeatureBackend {
     } catch (const std::bad_alloc&) {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for the tables of the plan");
     }
+  }
+
+  int64_t MaxFramePixels(int64_t most) const override {
+    const GpuPlan::Limits limits = PlanLimits();
+    most = MostFramePixels(most, inputs_->budget_bytes(), [](const PlanSpec& spec) {
+      return SlotLayout::For(spec.width_px, spec.height_px).image_bytes;
+    });
+    return MostFramePixels(
+        most, static_cast<int64_t>(limits.arena_bytes),
+        [&](const PlanSpec& spec) { return GpuPlan::FrameBytesOf(spec, limits); });
   }
 
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
@@ -199,6 +199,21 @@ class GpuBackend final : public FeatureBackend {
   }
 
  private:
+  GpuPlan::Limits PlanLimits() const {
+    GpuPlan::Limits limits;
+    limits.max_batch_frames = options_.max_batch_frames;
+    limits.reads_in_place = reads_in_place_;
+    limits.arena_bytes = devices_[0]->arena_bytes();
+    limits.multiprocessors = devices_[0]->multiprocessors();
+    for (const auto& device : devices_) {
+      limits.devices.push_back(device->ordinal());
+      limits.budgets.push_back(device->table_budget());
+      limits.multiprocessors = std::min(limits.multiprocessors, device->multiprocessors());
+      limits.arena_bytes = std::min(limits.arena_bytes, device->arena_bytes());
+    }
+    return limits;
+  }
+
   // Returns what DeviceDescription tells as the reason; empty if there is none.
   std::string NoJpegReason() const {
     if (!options_.decodes_jpeg) return "backend.jpeg is \"host\"";

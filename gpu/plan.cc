@@ -54,16 +54,26 @@ GpuPlan::GpuPlan(CompiledPipeline pipeline, const Limits& limits)
       is_large_(PixelsOf(pipeline_.spec) >=
                 kLargePixelsPerMultiprocessor * limits.multiprocessors) {}
 
-absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
-                                                         const Limits& limits) {
-  const TraceRange trace("make plan");
+absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::OnNoDevice(const PlanSpec& spec,
+                                                             const Limits& limits) {
   ORBSERVE_ASSIGN_OR_RETURN(CompiledPipeline pipeline, CompilePipeline(spec));
   if (HasScaleSpace(spec.pipeline)) {
     return MakeError(ErrorReason::kUnsupported,
                      "detect.detector is SIFT, which the backend cuda of this version does not "
                      "compute; allowed: another detector, or a server with the backend cpu");
   }
-  std::shared_ptr<GpuPlan> plan(new GpuPlan(std::move(pipeline), limits));
+  return std::shared_ptr<GpuPlan>(new GpuPlan(std::move(pipeline), limits));
+}
+
+absl::StatusOr<size_t> GpuPlan::FrameBytesOf(const PlanSpec& spec, const Limits& limits) {
+  ORBSERVE_ASSIGN_OR_RETURN(const std::shared_ptr<GpuPlan> plan, OnNoDevice(spec, limits));
+  return plan->LargestArenaBytes({ClassOfFrames(1), /*masks=*/true});
+}
+
+absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
+                                                         const Limits& limits) {
+  const TraceRange trace("make plan");
+  ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<GpuPlan> plan, OnNoDevice(spec, limits));
 
   // Any frame may come with a mask.
   const auto needed = [&](int batch_class) {

@@ -59,6 +59,10 @@ class GpuPlan final : public FeaturePlan {
   static absl::StatusOr<std::shared_ptr<GpuPlan>> Create(const PlanSpec& spec,
                                                          const Limits& limits);
 
+  // Device memory for one frame with its mask; of a plan that need not fit. INVALID_ARGUMENT and
+  // UNIMPLEMENTED as above.
+  static absl::StatusOr<size_t> FrameBytesOf(const PlanSpec& spec, const Limits& limits);
+
   const PlanSpec& spec() const override { return pipeline_.spec; }
   // An arena holds them all with their masks, whatever they want.
   int max_batch_frames() const override { return max_batch_frames_; }
@@ -102,6 +106,8 @@ class GpuPlan final : public FeaturePlan {
 
  private:
   GpuPlan(CompiledPipeline pipeline, const Limits& limits);
+  static absl::StatusOr<std::shared_ptr<GpuPlan>> OnNoDevice(const PlanSpec& spec,
+                                                             const Limits& limits);
 
   const uint64_t id_;
   const CompiledPipeline pipeline_;

@@ -76,6 +76,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
 
   // Pinned memory of all slots, leased or not.
   int64_t used_bytes() const { return budget_->used_bytes(); }
+  int64_t budget_bytes() const { return budget_->limit_bytes(); }
 
  private:
   struct Slab {

@@ -14,6 +14,7 @@
 
 #include "features/backend.h"
 #include "features/errors.h"
+#include "features/options.h"
 #include "gpu/plan.h"
 #include "tests/gpu/gpu_test_support.h"
 
@@ -437,6 +438,16 @@ TEST_F(GpuParityTest, SmallMemoryLimitShrinksTheBatchThenRefuses) {
   ASSERT_TRUE(fewer.ok()) << fewer.status();
   EXPECT_LT((*fewer)->max_batch_frames(), 32);
   EXPECT_GE((*fewer)->max_batch_frames(), 1);
+  // What is announced holds.
+  const int64_t most = small->MaxFramePixels(int64_t{1} << 26);
+  EXPECT_LT(most, int64_t{1} << 26);
+  for (const Preset& preset : Presets()) {
+    if (!preset.available) continue;
+    const int height_px = static_cast<int>(std::sqrt(static_cast<double>(most) * 9 / 16));
+    const int width_px = static_cast<int>(most / height_px);
+    const absl::Status status = small->MakePlan({width_px, height_px, preset.pipeline}).status();
+    EXPECT_NE(ReasonOf(status), ErrorReason::kTooLarge) << status;
+  }
   const auto none = small->MakePlan({8192, 8192, {}});
   EXPECT_EQ(ReasonOf(none.status()), ErrorReason::kTooLarge) << none.status();
 }

@@ -72,6 +72,7 @@ TEST(PlanTest, AFrameThatFitsIsNotRefused) {
     ASSERT_TRUE(large.ok()) << large.status();
     EXPECT_EQ((*large)->max_batch_frames(), kMaxFrames);
     const size_t one = BytesOf(**large, 1, true);
+    EXPECT_EQ(*GpuPlan::FrameBytesOf(spec, {}), one);
     const auto just = MakePlan(spec, one);
     ASSERT_TRUE(just.ok()) << just.status();
     EXPECT_EQ((*just)->max_batch_frames(), 1);
