@@ -151,13 +151,14 @@ PipelineOptions SiftPipeline() {
 absl::Status CheckSift(const PipelineOptions& options) {
   const bool is_sift = options.detect.detector == Detector::kSift;
   const Descriptor descriptor = options.describe.descriptor;
-  if (is_sift && descriptor != Descriptor::kSift && descriptor != Descriptor::kNone) {
+  if (is_sift && !IsSift(descriptor) && descriptor != Descriptor::kNone) {
     return Contradiction("detect.detector is SIFT",
                          absl::StrCat("describe.descriptor_type is ", EnumName(descriptor)),
-                         "describe.descriptor_type SIFT or NONE, or another detector");
+                         "describe.descriptor_type SIFT, ROOT_SIFT, L1_ROOT_SIFT or NONE, or "
+                         "another detector");
   }
-  if (!is_sift && descriptor == Descriptor::kSift) {
-    return Contradiction("describe.descriptor_type is SIFT",
+  if (!is_sift && IsSift(descriptor)) {
+    return Contradiction(absl::StrCat("describe.descriptor_type is ", EnumName(descriptor)),
                          absl::StrCat("detect.detector is ", EnumName(options.detect.detector)),
                          "detect.detector SIFT, or another descriptor_type");
   }
@@ -501,6 +502,8 @@ int DescriptorBytes(Descriptor descriptor) {
     case Descriptor::kBeblid512:
       return 64;
     case Descriptor::kSift:
+    case Descriptor::kRootSift:
+    case Descriptor::kL1RootSift:
       return 128;
   }
   return 0;

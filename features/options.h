@@ -77,7 +77,9 @@ enum class Descriptor {
   kTeblid512,
   kBeblid256,
   kBeblid512,
-  kSift  // needs the detector SIFT
+  kSift,  // this and the next two need the detector SIFT
+  kRootSift,
+  kL1RootSift
 };
 // Change of light that a track follows beside its motion (paper 2, section II-E).
 enum class Illumination { kNone, kOffset, kGain, kBoth };
@@ -115,7 +117,8 @@ inline constexpr auto kEnumNames<Orientation> = EnumNames({"NONE", "INTENSITY_CE
 template <>
 inline constexpr auto kEnumNames<Descriptor> = EnumNames({"NONE", "RBRIEF_256", "RBRIEF_32",
                                                           "BFROST_256", "TEBLID_256", "TEBLID_512",
-                                                          "BEBLID_256", "BEBLID_512", "SIFT"});
+                                                          "BEBLID_256", "BEBLID_512", "SIFT",
+                                                          "ROOT_SIFT", "L1_ROOT_SIFT"});
 template <>
 inline constexpr auto kEnumNames<Illumination> = EnumNames({"NONE", "OFFSET", "GAIN", "BOTH"});
 template <>
@@ -132,6 +135,12 @@ constexpr std::array<E, kEnumNames<E>.size()> AllOf() {
 template <typename E>
 constexpr absl::string_view EnumName(E value) {
   return kEnumNames<E>[static_cast<size_t>(value)];
+}
+
+// True for the descriptors of the detector SIFT, which are vectors of numbers.
+constexpr bool IsSift(Descriptor descriptor) {
+  return descriptor == Descriptor::kSift || descriptor == Descriptor::kRootSift ||
+         descriptor == Descriptor::kL1RootSift;
 }
 
 // True if neighbours must be compared by this score, with suppress.compare SCORE.

@@ -202,6 +202,8 @@ int BytesOf(v1::DescriptorType type) {
     case v1::DESCRIPTOR_TYPE_BEBLID_512:
       return 64;
     case v1::DESCRIPTOR_TYPE_SIFT:
+    case v1::DESCRIPTOR_TYPE_ROOT_SIFT:
+    case v1::DESCRIPTOR_TYPE_L1_ROOT_SIFT:
       return 128;
     default:
       return -1;

@@ -23,8 +23,8 @@ SiftBlur BlurOf(double sigma) {
 }  // namespace
 
 SiftExtractor::SiftExtractor(int width_px, int height_px, const SiftOptions& options,
-                             const SiftKernels& kernels)
-    : options_(options), kernels_(kernels) {
+                             const SiftKernels& kernels, algo::SiftNorm norm)
+    : options_(options), kernels_(kernels), norm_(norm) {
   const int layers = options.octave_layers;
   first_blur_ = BlurOf(algo::SiftFirstSigma(options.sigma, options.first_octave));
   for (int i = 1; i < layers + algo::kSiftExtraImages; ++i) {
@@ -165,7 +165,7 @@ void SiftExtractor::PrepareDescriptors(float* images, SiftMemory* memory) const 
         {image, octave.pitch, octave.width_px, octave.height_px,
          algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
                            feature.angle_deg, octave.width_px, octave.height_px),
-         memory->descriptors.data() + i * algo::kSiftDescriptorBytes});
+         memory->descriptors.data() + i * algo::kSiftDescriptorBytes, norm_});
   }
   // Neighbours in an image follow each other, while its rows are in the cache.
   std::sort(tasks.begin(), tasks.end(), [](const SiftDescribeTask& a, const SiftDescribeTask& b) {

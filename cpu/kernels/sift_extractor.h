@@ -44,8 +44,8 @@ struct SiftMemory {
 class SiftExtractor {
  public:
   // `width_px`, `height_px` in [1, 8192]; `options` are valid.
-  SiftExtractor(int width_px, int height_px, const SiftOptions& options,
-                const SiftKernels& kernels);
+  SiftExtractor(int width_px, int height_px, const SiftOptions& options, const SiftKernels& kernels,
+                algo::SiftNorm norm = algo::SiftNorm::kL2);
 
   // Floats of the images that a frame needs.
   size_t image_floats() const { return image_floats_; }
@@ -86,6 +86,7 @@ class SiftExtractor {
 
   const SiftOptions options_;
   const SiftKernels& kernels_;
+  const algo::SiftNorm norm_;
   std::vector<Octave> octaves_;
   size_t image_floats_ = 0;
   SiftBlur first_blur_;

@@ -124,7 +124,7 @@ void DescribeOne(const SiftDescribeTask& task) {
     }
   }
   uint8_t descriptor[algo::kSiftDescriptorBytes];
-  algo::FinishSiftDescriptor(histogram, descriptor);
+  algo::FinishSiftDescriptor(histogram, descriptor, task.norm);
   std::memcpy(task.descriptor, descriptor, sizeof(descriptor));
 }
 

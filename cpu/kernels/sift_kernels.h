@@ -87,6 +87,7 @@ struct SiftDescribeTask {
   int height_px = 0;
   algo::SiftPatch patch;
   uint8_t* descriptor = nullptr;  // kSiftDescriptorBytes
+  algo::SiftNorm norm = algo::SiftNorm::kL2;
 };
 
 struct SiftKernels {

@@ -187,7 +187,7 @@ HWY_INLINE SiftSpan SiftSpanOf(const algo::SiftPatch& patch, int v, int low, int
   return span;
 }
 
-HWY_INLINE void FinishSift(const float* histogram, uint8_t* bytes) {
+HWY_INLINE void FinishSift(const float* histogram, algo::SiftNorm norm, uint8_t* bytes) {
   const hn::CappedTag<float, algo::kSiftGroup> d;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
   constexpr int kParts = algo::kSiftGroup / kLanes;
@@ -218,6 +218,7 @@ HWY_INLINE void FinishSift(const float* histogram, uint8_t* bytes) {
     value = Min(value, most);
     rest = FusedMultiplyAdd(value, value, rest);
   }
+  if (norm == algo::SiftNorm::kL1Root) return algo::FinishL1RootSift(entry, bytes);
   const float factor = 512.0f / Max(SquareRoot(rest), 0x1p-23f);
   const SiftF df;
   const hn::Rebind<uint8_t, SiftF> d8;
@@ -226,6 +227,7 @@ HWY_INLINE void FinishSift(const float* histogram, uint8_t* bytes) {
     const auto value = RoundToInt32(hn::Mul(hn::LoadU(df, entry + i), hn::Set(df, factor)));
     hn::StoreU(hn::DemoteTo(d8, hn::DemoteTo(d16, value)), d8, bytes + i);
   }
+  if (norm == algo::SiftNorm::kRoot) algo::MakeRootSift(bytes);
 }
 
 // A descriptor on its way: its samples in order, and how many are in the histogram.
@@ -241,6 +243,7 @@ struct SiftDescription {
   // of the direction and of the next one.
   const float* firsts = nullptr;
   const float* seconds = nullptr;
+  algo::SiftNorm norm = algo::SiftNorm::kL2;
   uint8_t* descriptor = nullptr;
   alignas(64) float histogram[algo::kSiftHistogramSize];
 };
@@ -287,6 +290,7 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
   float* const seconds = weights + 9 * array;
   description->firsts = firsts;
   description->seconds = seconds;
+  description->norm = task.norm;
   description->descriptor = task.descriptor;
   std::memset(description->histogram, 0, sizeof(description->histogram));
   const auto cosine = hn::Set(d, patch.cosine);
@@ -393,7 +397,7 @@ void EndSift(SiftDescription* description) {
     add(at + kSiftBelow, lower - lower_right);
     add(at + kSiftBelow + kSiftRight, lower_right);
   }
-  FinishSift(description->histogram, description->descriptor);
+  FinishSift(description->histogram, description->norm, description->descriptor);
 }
 
 // Neighbouring samples often meet in the same bins, where each waits for the one before it. Two

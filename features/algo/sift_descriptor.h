@@ -23,6 +23,14 @@ inline constexpr int kSiftCells = 4;       // a side
 inline constexpr int kSiftCellAngles = 8;  // directions of a cell
 inline constexpr int kSiftDescriptorBytes = kSiftCells * kSiftCells * kSiftCellAngles;
 
+// Normalisation of a descriptor. RootSIFT: R. Arandjelovic, A. Zisserman, "Three things everyone
+// should know to improve object retrieval", CVPR 2012, sec. 3.
+enum class SiftNorm {
+  kL2,      // cv::SIFT's
+  kRoot,    // roots of the shares that the bytes of cv::SIFT have of their sum
+  kL1Root,  // likewise of the entries that the bytes are rounded from, as COLMAP's L1_ROOT
+};
+
 // The histogram has a ring of cells around the 4 x 4, and two directions more, which wrap round.
 inline constexpr int kSiftRowCells = kSiftCells + 2;
 inline constexpr int kSiftCellPitch = kSiftCellAngles + 2;
@@ -121,10 +129,44 @@ ORBSERVE_HOST_DEVICE inline void AddSiftSample(const SiftPatch& patch, const Sif
   add(at + (kSiftRowCells + 1) * kSiftCellPitch, lower_right);
 }
 
+// Sum over the entries: eight sums of every eighth one, then in pairs. `add` returns a lane with
+// entry `i` added.
+template <typename Add>
+ORBSERVE_HOST_DEVICE inline float SumOfSiftLanes(const Add& add) {
+  float lane[kSiftGroup] = {};
+  for (int i = 0; i < kSiftDescriptorBytes; ++i) {
+    lane[i % kSiftGroup] = add(i, lane[i % kSiftGroup]);
+  }
+  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
+// The root of a share, as a byte.
+ORBSERVE_HOST_DEVICE inline uint8_t RootSiftByte(float entry, float sum) {
+  return static_cast<uint8_t>(Min(RoundToInt(SquareRoot(entry / sum) * 512.0f), 255));
+}
+
+// Replaces the bytes of cv::SIFT by those of SiftNorm::kRoot. All zeros stay so.
+ORBSERVE_HOST_DEVICE inline void MakeRootSift(uint8_t* bytes) {
+  int sum = 0;
+  for (int i = 0; i < kSiftDescriptorBytes; ++i) sum += bytes[i];
+  const float total = static_cast<float>(Max(sum, 1));
+  for (int i = 0; i < kSiftDescriptorBytes; ++i) {
+    bytes[i] = RootSiftByte(static_cast<float>(bytes[i]), total);
+  }
+}
+
+// The bytes of SiftNorm::kL1Root from the entries, which are cut and not scaled.
+ORBSERVE_HOST_DEVICE inline void FinishL1RootSift(const float* entry, uint8_t* bytes) {
+  const float sum = SumOfSiftLanes([entry](int i, float lane) { return lane + entry[i]; });
+  const float total = Max(sum, 0x1p-23f);
+  for (int i = 0; i < kSiftDescriptorBytes; ++i) bytes[i] = RootSiftByte(entry[i], total);
+}
+
 // The descriptor from the histogram: directions wrapped, entries cut at a fifth of the norm, then
-// scaled to the norm 512.
+// scaled to the norm 512, or as `norm` says.
 ORBSERVE_HOST_DEVICE inline void FinishSiftDescriptor(const float* histogram,
-                                                      uint8_t (&bytes)[kSiftDescriptorBytes]) {
+                                                      uint8_t (&bytes)[kSiftDescriptorBytes],
+                                                      SiftNorm norm = SiftNorm::kL2) {
   float entry[kSiftDescriptorBytes];
   for (int cell = 0; cell < kSiftCells * kSiftCells; ++cell) {
     const float* from =
@@ -134,22 +176,20 @@ ORBSERVE_HOST_DEVICE inline void FinishSiftDescriptor(const float* histogram,
       entry[cell * kSiftCellAngles + i] = i < 2 ? from[i] + from[i + kSiftCellAngles] : from[i];
     }
   }
-  float lane[kSiftGroup] = {};
-  for (int i = 0; i < kSiftDescriptorBytes; ++i) {
-    lane[i % kSiftGroup] = FusedMultiplyAdd(entry[i], entry[i], lane[i % kSiftGroup]);
-  }
-  const float sum =
-      ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+  const float sum = SumOfSiftLanes(
+      [&entry](int i, float lane) { return FusedMultiplyAdd(entry[i], entry[i], lane); });
   const float most = SquareRoot(sum) * 0.2f;
   float rest = 0.0f;
   for (float& value : entry) {
     value = Min(value, most);
     rest = FusedMultiplyAdd(value, value, rest);
   }
+  if (norm == SiftNorm::kL1Root) return FinishL1RootSift(entry, bytes);
   const float factor = 512.0f / Max(SquareRoot(rest), 0x1p-23f);
   for (int i = 0; i < kSiftDescriptorBytes; ++i) {
     bytes[i] = static_cast<uint8_t>(Clamp(RoundToInt(entry[i] * factor), 0, 255));
   }
+  if (norm == SiftNorm::kRoot) MakeRootSift(bytes);
 }
 
 }  // namespace orbserve::algo

@@ -58,6 +58,8 @@ Reach Reach::Of(const PipelineOptions& options) {
         reach.patch_factor = 5.0f;
       }
       [[fallthrough]];
+    case Descriptor::kRootSift:
+    case Descriptor::kL1RootSift:
     case Descriptor::kSift:  // not reached: its features have sizes of their own
     case Descriptor::kNone:
       reach.patch_size_px = options.describe.orientation == Orientation::kIntensityCentroid

@@ -152,6 +152,70 @@ def test_orb_is_the_orb_of_opencv(client: orbserve.Client, image: npt.NDArray[np
     assert {k.pt for k in keypoints} == set(map(tuple, features.xy.tolist()))
 
 
+def opencv_is_the_reference_of_sift() -> bool:
+    """OpenCV 4.6.0 with its code for AVX2, not that for AVX-512 (OPENCV_CPU_DISABLE=AVX512-SKX)."""
+    avx2, fma3, avx512_skx = 11, 12, 256  # CV_CPU_* of OpenCV's interface.h
+    has = cv2.checkHardwareSupport
+    return (
+        cv2.__version__ == "4.6.0"
+        and "(ver 12." in cv2.getBuildInformation()
+        and has(avx2)
+        and has(fma3)
+        and not has(avx512_skx)
+    )
+
+
+def test_sift_goes_to_opencv_and_back(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    features = client.extract(image, orbserve.Sift(contrast_threshold=0.01))
+    assert features.layer is not None
+    assert features.octave.min() == -1
+    keypoints, descriptors = features.to_cv2()
+    kind = orbserve.DescriptorType.SIFT
+    size = features.image_size
+    for numbers in (descriptors, descriptors.astype(np.float32)):
+        ours = orbserve.Features.from_cv2(keypoints, numbers, image_size=size, descriptor_type=kind)
+        assert saved(ours) == saved(features)
+    if not opencv_is_the_reference_of_sift():
+        pytest.skip("NOT COMPARED: this OpenCV is not 4.6.0, or does not run its code for AVX2")
+    sift = cv2.SIFT_create(contrastThreshold=0.01)  # type: ignore[attr-defined]
+    expected, numbers = sift.detectAndCompute(image, None)
+    rows = [(*k.pt, k.size, k.angle, k.response, k.octave) for k in keypoints]
+    assert rows == [(*k.pt, k.size, k.angle, k.response, k.octave) for k in expected]
+    assert np.array_equal(descriptors, numbers)
+
+
+def test_root_sift_is_that_of_numpy(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    kinds = orbserve.DescriptorType
+    plain, root, l1_root = (
+        client.extract(image, orbserve.Sift(contrast_threshold=0.01, descriptor_type=kind)).descriptors
+        for kind in (kinds.SIFT, kinds.ROOT_SIFT, kinds.L1_ROOT_SIFT)
+    )
+    numbers = plain.astype(np.float32)
+    share = numbers / np.maximum(numbers.sum(axis=1, keepdims=True), np.float32(1))
+    expected = np.minimum(np.rint(np.sqrt(share) * np.float32(512)), 255).astype(np.uint8)
+    assert len(root) > 0
+    assert np.array_equal(root, expected)
+    # The numbers are rounded before the root is taken of them, or after.
+    assert np.abs(l1_root.astype(np.int32) - root)[plain > 4].max() <= 10
+
+
+def test_matches_of_sift_have_the_distances_of_opencv(
+    client: orbserve.Client, image: npt.NDArray[np.uint8]
+) -> None:
+    pipeline = orbserve.Sift(contrast_threshold=0.01)
+    query, train = client.extract(image, pipeline), client.extract(np.roll(image, 7, axis=1), pipeline)
+    matches = client.match(query, train, orbserve.MatchOptions(cross_check=True))
+    assert matches.descriptor_type == orbserve.DescriptorType.SIFT
+    sides = (query.descriptors.astype(np.float32), train.descriptors.astype(np.float32))
+    expected = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(*sides)
+    assert len(matches) == len(expected) > 0
+    ours = matches.to_cv2()
+    assert [m.queryIdx for m in ours] == [m.queryIdx for m in expected]
+    assert [m.distance for m in ours] == [m.distance for m in expected]
+    for row in matches.distance.tolist()[:1]:
+        assert ours[0].distance == np.sqrt(np.float32(row))
+
+
 def test_matches_are_those_of_opencv(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
     query, train = client.extract(image), client.extract(np.roll(image, 7, axis=1))
     matches = client.match(query, train, orbserve.MatchOptions(cross_check=True))

@@ -39,7 +39,7 @@ BASES = ("Options", "PipelineBase", "Record", "WireEnum", "_option")
 
 # Groups of a pipeline whose options are attributes of `Pipeline` itself; `match` and `track` are classes of their own,
 # as their names of options are used in the other groups, too.
-FLAT_GROUPS = ("pyramid", "detect", "suppress", "select", "describe")
+FLAT_GROUPS = ("pyramid", "detect", "suppress", "select", "describe", "sift")
 # Names of `Pipeline` that differ from the contract, where they stand without their group.
 RENAMED = {"pyramid.source": "pyramid_source"}
 
@@ -203,7 +203,7 @@ def write_pipeline(contract: Contract) -> str:
 def literal(field: Any, value: Any) -> str:
     if field.type == Field.TYPE_ENUM:
         return "None" if value == "UNSPECIFIED" else f"{python_type(field)}.{value}"
-    if field.type == Field.TYPE_FLOAT:
+    if field.type in (Field.TYPE_FLOAT, Field.TYPE_DOUBLE):
         return repr(float(value))
     return repr(value)
 

@@ -143,6 +143,7 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
     }
     matching_begin_ = std::chrono::steady_clock::now();
     FreeRequest();  // only the states wait, and the queue counts them
+    kind_ = query_.state->descriptor_kind();
     std::vector<MatchJob> jobs;
     jobs.push_back({query_.state, train_.state, options_});
     // The answer may come before Submit() returns, and with it the end of the call.
@@ -175,7 +176,7 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
       End(status);
       return;
     }
-    MatchesToProto(outcome.pairs.front().matches, response_.mutable_matches());
+    MatchesToProto(outcome.pairs.front().matches, kind_, response_.mutable_matches());
     const auto add_features = [this](const Side& side, v1::FeatureSet* proto) {
       FeaturesToProto(*side.outcome.features, proto);
       AddKeypoints(side.outcome.features->count());
@@ -240,7 +241,8 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
 
   std::shared_ptr<const ResolvedPipeline> pipeline_;
   MatchOptions options_;
-  bool options_read_ = false;  // errors of sides are their own
+  Descriptor kind_ = Descriptor::kNone;  // of the query's descriptors
+  bool options_read_ = false;            // errors of sides are their own
   Side query_;
   Side train_;
   std::atomic<int> preparing_{3};  // both sides, and Start() itself

@@ -7,8 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -88,6 +91,38 @@ TEST(CpuSiftTest, GivesTheRowsOfOpenCv) {
       EXPECT_EQ(testing::Crc32(testing::SiftRecordsOf(*features)), row.crc);
     }
   }
+}
+
+// In double precision, which an exact half of a byte would show.
+TEST(CpuSiftTest, RootSiftIsTheRootOfTheSharesOfItsBytes) {
+  const auto backend = Backend();
+  const TestImage image = NoiseImage(320, 240, 66);
+  const auto descriptors = [&](Descriptor descriptor) {
+    PipelineOptions pipeline = Sift().pipeline;
+    pipeline.describe.descriptor = descriptor;
+    const auto features = Compute(*backend, image, pipeline, Sift().frame);
+    EXPECT_EQ(features->descriptor_kind(), descriptor);
+    return features->descriptors;
+  };
+  const std::vector<uint8_t> plain = descriptors(Descriptor::kSift);
+  const std::vector<uint8_t> root = descriptors(Descriptor::kRootSift);
+  const std::vector<uint8_t> l1_root = descriptors(Descriptor::kL1RootSift);
+  ASSERT_EQ(plain.size(), root.size());
+  ASSERT_EQ(plain.size(), l1_root.size());
+  for (size_t row = 0; row < plain.size(); row += 128) {
+    const double sum = std::accumulate(plain.begin() + static_cast<ptrdiff_t>(row),
+                                       plain.begin() + static_cast<ptrdiff_t>(row + 128), 0.0);
+    for (size_t i = row; i < row + 128; ++i) {
+      const double value = 512 * std::sqrt(plain[i] / sum);
+      EXPECT_NEAR(root[i], std::min(value, 255.0), 0.5001) << i;
+      // The entry may be half a byte larger or smaller, and the sum a few bytes.
+      const double low = 512 * std::sqrt(std::max(plain[i] - 0.5, 0.0) / sum);
+      const double high = 512 * std::sqrt((plain[i] + 0.5) / sum);
+      EXPECT_GE(l1_root[i], std::min(std::floor(0.99 * low), 255.0)) << i;
+      EXPECT_LE(l1_root[i], std::min(std::ceil(1.01 * high), 255.0)) << i;
+    }
+  }
+  EXPECT_NE(root, l1_root);
 }
 
 TEST(CpuSiftTest, RowsAreInTheOrderOfPlacesWithOctavesFromTheDoubledImage) {

@@ -425,7 +425,7 @@ TEST(PipelineOptionsTest, SiftDescribesWhatItDetectsAndNothingElse) {
            "SIFT, or another descriptor_type",
            [](O& o) { o.describe.descriptor = Descriptor::kSift; }},
           {"detect.detector is SIFT and describe.descriptor_type is RBRIEF_256; allowed: "
-           "describe.descriptor_type SIFT or NONE, or another detector",
+           "describe.descriptor_type SIFT, ROOT_SIFT, L1_ROOT_SIFT or NONE, or another detector",
            [](O& o) { o.detect.detector = Detector::kSift; }},
           {"sift.sigma must be in [0.1, 4]; got 5", [](O& o) { o.sift.sigma = 5.0; }},
           {"select.selection is ORB_SLAM3 and detect.detector is SIFT",

@@ -82,6 +82,8 @@ float BaseSize(const OracleOptions& options) {
     case Descriptor::kBeblid256:
     case Descriptor::kBeblid512:
     case Descriptor::kSift:
+    case Descriptor::kRootSift:
+    case Descriptor::kL1RootSift:
     case Descriptor::kNone:
       break;
   }
@@ -158,6 +160,8 @@ OracleAnswer OracleExtract(const GreyPlane& image, const GreyPlane* mask,
     switch (options.descriptor) {
       case Descriptor::kNone:
       case Descriptor::kSift:
+      case Descriptor::kRootSift:
+      case Descriptor::kL1RootSift:
         break;
       case Descriptor::kRBrief256:
         if (smooth[l].width == 0) smooth[l] = OracleSmooth(level);

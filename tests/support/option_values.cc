@@ -220,6 +220,11 @@ std::vector<OptionValue> MakeTable() {
       {"BEBLID_512", {"describe { descriptor_type: DESCRIPTOR_TYPE_BEBLID_512 }", {{"--descriptor", "beblid-512"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kBeblid512; }}}});
 
   const Change sift = {"detect { detector: DETECTOR_SIFT } describe { descriptor_type: DESCRIPTOR_TYPE_SIFT }", {{"--detector", "sift"}, {"--descriptor", "sift"}}, [](O& o, P&) { o.detect.detector = Detector::kSift; o.describe.descriptor = Descriptor::kSift; }};
+  table.Add("descriptor_of_sift", {sift}, {
+      {"NONE", {"describe { descriptor_type: DESCRIPTOR_TYPE_NONE }", {{"--descriptor", "none"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kNone; }}},
+      {"SIFT", {"describe { descriptor_type: DESCRIPTOR_TYPE_SIFT }", {{"--descriptor", "sift"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kSift; }}},
+      {"ROOT_SIFT", {"describe { descriptor_type: DESCRIPTOR_TYPE_ROOT_SIFT }", {{"--descriptor", "root-sift"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kRootSift; }}},
+      {"L1_ROOT_SIFT", {"describe { descriptor_type: DESCRIPTOR_TYPE_L1_ROOT_SIFT }", {{"--descriptor", "l1-root-sift"}}, [](O& o, P&) { o.describe.descriptor = Descriptor::kL1RootSift; }}}});
   table.Add("octave_layers", {sift}, {
       {"1", {"sift { octave_layers: 1 }", {{"--octave-layers", "1"}}, [](O& o, P&) { o.sift.octave_layers = 1; }}},
       {"8", {"sift { octave_layers: 8 }", {{"--octave-layers", "8"}}, [](O& o, P&) { o.sift.octave_layers = 8; }}}});

@@ -50,6 +50,8 @@ void KeepMatchingColumns(v1::FeatureSet* features) {
   features->clear_angle();
   features->clear_response();
   features->clear_octave();
+  features->clear_layer();
+  features->clear_layer_fraction();
   features->clear_source_index();
 }
 

@@ -41,6 +41,12 @@ void AddOptions(const Message& message, JsonWriter* json) {
       case FieldDescriptor::CPPTYPE_UINT32:
         json->UInt(reflection.GetUInt32(message, field));
         break;
+      case FieldDescriptor::CPPTYPE_INT32:
+        json->Int(reflection.GetInt32(message, field));
+        break;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        json->Exact(reflection.GetDouble(message, field));
+        break;
       case FieldDescriptor::CPPTYPE_FLOAT:
         json->Float(reflection.GetFloat(message, field));
         break;

@@ -22,6 +22,7 @@ import numpy.typing as npt
 _MAX_ROWS = 100_000
 _MAX_SIDE_PX = 32_767
 _MAX_OCTAVE = 15
+_MAX_LAYER = 8
 _MAX_ANGLE_DEG = 720  # of a keypoint that was given
 _MAX_DISTANCE = 8_323_200  # of SIFT
 _MAX_NEIGHBOURS = 16  # matches of one row of the query
@@ -41,8 +42,8 @@ _MAX_INT32 = 2**31 - 1
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 # Bytes of descriptors by the number of their kind: NONE, RBRIEF_256, RBRIEF_32, BFROST_256, TEBLID and BEBLID,
-# SIFT.
-_DESCRIPTOR_BYTES = {1: 0, 2: 32, 3: 4, 4: 32, 5: 32, 6: 64, 7: 32, 8: 64, 9: 128}
+# SIFT, ROOT_SIFT, L1_ROOT_SIFT.
+_DESCRIPTOR_BYTES = {1: 0, 2: 32, 3: 4, 4: 32, 5: 32, 6: 64, 7: 32, 8: 64, 9: 128, 10: 128, 11: 128}
 _PREVIOUS, _KEYFRAME, _REFERENCE = 1, 2, 3  # of MatchTarget
 
 Column = npt.NDArray[Any]
@@ -174,7 +175,13 @@ def features(where: str, message: Any, columns: dict[str, Column], sent: SentFra
         _range(f"{where}.size", columns["size"], 0, _MAX_FLOAT32, "finite numbers from 0")
         _range(f"{where}.angle", columns["angle"], -1, 360)
     _finite(f"{where}.response", columns["response"])
-    _range(f"{where}.octave", columns["octave"], 0, _MAX_OCTAVE)
+    # The detector SIFT alone has layers, and a doubled image.
+    layers = rows if len(columns["layer"]) > 0 else 0
+    _count(f"{where}.layer", len(columns["layer"]), layers, layers)
+    _count(f"{where}.layer_fraction", len(columns["layer_fraction"]), layers, layers)
+    _range(f"{where}.layer", columns["layer"], 1, _MAX_LAYER)
+    _range(f"{where}.layer_fraction", columns["layer_fraction"], 0, 255)
+    _range(f"{where}.octave", columns["octave"], -1 if layers > 0 else 0, _MAX_OCTAVE)
     size = message.descriptor_bytes
     expected = _DESCRIPTOR_BYTES.get(message.descriptor_type)
     if size not in ((0, 4, 32, 64, 128) if expected is None else (expected,)):

@@ -28,17 +28,21 @@ UInt8 = npt.NDArray[np.uint8]
 
 # The kind of descriptors that a number of bytes stands for, where nothing else is said.
 _TYPE_OF_BYTES = {0: DescriptorType.NONE, 4: DescriptorType.RBRIEF_32, 32: DescriptorType.RBRIEF_256}
+# Kinds whose distances are squares of Euclidean ones.
+_SIFT_TYPES = (DescriptorType.SIFT, DescriptorType.ROOT_SIFT, DescriptorType.L1_ROOT_SIFT)
 _DEFAULT_SIZE = 31.0  # of cv::ORB, and of the program's for files without the array
 
 # Packed columns of a FeatureSet.
 _X, _Y, _SIZE, _ANGLE, _RESPONSE, _OCTAVE, _SOURCE, _DESCRIPTORS = 1, 2, 3, 4, 5, 6, 7, 15
+_LAYER, _LAYER_FRACTION = 14, 16
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
     """Features of an image: arrays with one row per keypoint, named as those of the program's NPZ files.
 
-    Rows are ordered by level up, response down, y up, x up, or as the caller gave the keypoints. Features of one's own
+    Rows are ordered by level up, response down, y up, x up, or as the caller gave the keypoints; `orb-slam3` and `sift`
+    have orders of their own. Features of one's own
     are made from arrays; columns that are left out have the values of a file without them. ValueError for arrays whose
     shapes do not fit each other.
     """
@@ -56,11 +60,11 @@ class Features:
     """(N,): value that ranked the keypoint; larger is better; may be negative. Default: 0."""
 
     octave: Int32 = None  # type: ignore[assignment]
-    """(N,): pyramid level, 0..15, 0 = full size. Default: 0."""
+    """(N,): pyramid level, 0..15, 0 = full size, -1 = the doubled image of SIFT. Default: 0."""
 
     descriptors: UInt8 = None  # type: ignore[assignment]
-    """(N, B), B = 64, 32, 4 or 0 bytes: test i is bit i % 8 of byte i // 8, of TEBLID and BEBLID bit 7 - i % 8.
-    Default: (N, 0).
+    """(N, B), B = 128, 64, 32, 4 or 0 bytes: test i is bit i % 8 of byte i // 8, of TEBLID and BEBLID bit 7 - i % 8;
+    SIFT: numbers. Default: (N, 0).
     """
 
     image_size: tuple[int, int] = (0, 0)
@@ -71,6 +75,12 @@ class Features:
 
     suppression_passes: int | None = None
     """Passes of the suppression MINIMUM_DISTANCE, from 1; None where there were none."""
+
+    layer: Int32 | None = None
+    """(N,): layer of the octave, from 1; of the detector SIFT, else None."""
+
+    layer_fraction: Int32 | None = None
+    """(N,): offset from the layer in layers, plus 0.5, times 255, rounded: 0..255; None as for `layer`."""
 
     source_index: Int32 | None = None
     """(N,): rows of the keypoints that were given; None for detected ones."""
@@ -109,6 +119,15 @@ class Features:
                 raise ValueError(
                     f"{name} must have the shape ({count},), as xy has {count} rows; got {values[name].shape}"
                 )
+        for name in ("layer", "layer_fraction"):
+            column = getattr(self, name)
+            if (column is None) != (self.layer is None):
+                raise ValueError("layer and layer_fraction must be given together")
+            if column is None:
+                continue
+            values[name] = np.asarray(column, np.int32)
+            if values[name].shape != (count,):
+                raise ValueError(f"{name} must have the shape ({count},), as xy has; got {values[name].shape}")
         descriptors = np.zeros((count, 0), np.uint8) if self.descriptors is None else np.asarray(self.descriptors)
         if descriptors.dtype != np.uint8 or descriptors.ndim != 2 or len(descriptors) != count:
             raise ValueError(
@@ -143,7 +162,7 @@ class Features:
         execution: Execution | None = None,
     ) -> Features:
         """From a FeatureSet, the answer to a frame. `where`: field of the answer."""
-        numbers = (_X, _Y, _SIZE, _ANGLE, _RESPONSE, _OCTAVE, _SOURCE, _DESCRIPTORS)
+        numbers = (_X, _Y, _SIZE, _ANGLE, _RESPONSE, _OCTAVE, _SOURCE, _LAYER, _DESCRIPTORS, _LAYER_FRACTION)
         message, found = _codec.columns(data, wire.FeatureSet, numbers)
         columns: dict[str, npt.NDArray[Any]] = {
             "x": _codec.floats(found[_X]),
@@ -153,6 +172,8 @@ class Features:
             "response": _codec.floats(found[_RESPONSE]),
             "octave": _codec.integers(found[_OCTAVE]),
             "source_index": _codec.integers(found[_SOURCE]),
+            "layer": _codec.integers(found[_LAYER]),
+            "layer_fraction": _codec.integers(found[_LAYER_FRACTION]),
             "descriptors": np.frombuffer(_codec.join(found[_DESCRIPTORS]), np.uint8),
         }
         _check.features(where, message, columns, sent)
@@ -160,8 +181,8 @@ class Features:
         xy[:, 0] = columns["x"]
         xy[:, 1] = columns["y"]
         source = columns["source_index"].astype(np.int32)
-        octave = columns["octave"].astype(np.int32)
-        for array in (xy, octave, source):  # the others share the memory of the answer, which cannot be written to
+        octave, layer, fraction = (columns[n].astype(np.int32) for n in ("octave", "layer", "layer_fraction"))
+        for array in (xy, octave, layer, fraction, source):  # the others share the memory of the answer, which cannot be written to
             array.flags.writeable = False
         return cls(
             xy=xy,
@@ -173,6 +194,8 @@ class Features:
             image_size=(message.image_width_px, message.image_height_px),
             descriptor_type=enum_of(DescriptorType, message.descriptor_type) or DescriptorType.NONE,
             suppression_passes=message.suppression_passes if message.HasField("suppression_passes") else None,
+            layer=layer if layer.size > 0 else None,
+            layer_fraction=fraction if fraction.size > 0 else None,
             source_index=source if source.size > 0 else None,
             truncated=message.truncated,
             sequence=sent.sequence,
@@ -216,6 +239,9 @@ class Features:
             arrays["descriptor_type"] = np.array([self.descriptor_type], "<i4")
         if self.suppression_passes is not None:
             arrays["suppression_passes"] = np.array([self.suppression_passes], "<i4")
+        if self.layer is not None and self.layer_fraction is not None:
+            arrays["layer"] = self.layer.astype("<i4", copy=False)
+            arrays["layer_fraction"] = self.layer_fraction.astype("<i4", copy=False)
         data = _npz.encode(arrays)
         if not isinstance(file, (str, os.PathLike)):
             file.write(data)
@@ -232,7 +258,7 @@ class Features:
         if "xy" not in arrays:
             there = shown(", ".join(arrays) or "none")
             raise ValueError(f"{shown(str(file))}: features need the array xy; there are {there}")
-        names = ("xy", "size", "angle", "response", "octave", "descriptors")
+        names = ("xy", "size", "angle", "response", "octave", "descriptors", "layer", "layer_fraction")
         columns: dict[str, Any] = {n: arrays[n] for n in names if n in arrays}
         width, height = arrays["image_size"].tolist() if "image_size" in arrays else (0, 0)
         kind = DescriptorType(int(arrays["descriptor_type"][0])) if "descriptor_type" in arrays else None
@@ -243,11 +269,18 @@ class Features:
     # -- OpenCV --------------------------------------------------------------------------------------------------------
 
     def to_cv2(self) -> tuple[list[cv2.KeyPoint], UInt8]:
-        """Keypoints and descriptors as `cv2.Feature2D.detectAndCompute` returns them. ImportError without OpenCV."""
+        """Keypoints and descriptors as `cv2.Feature2D.detectAndCompute` returns them. ImportError without OpenCV.
+
+        Octaves of SIFT are packed with their layers, as `cv2.SIFT` has them, and its descriptors are those of
+        `cv2.SIFT_create(..., descriptorType=cv2.CV_8U)`.
+        """
         import cv2
 
+        octave = self.octave
+        if self.layer is not None and self.layer_fraction is not None:
+            octave = (octave & 0xFF) | (self.layer << 8) | (self.layer_fraction << 16)
         x, y = self.xy.T.tolist()
-        columns = (self.size.tolist(), self.angle.tolist(), self.response.tolist(), self.octave.tolist())
+        columns = (self.size.tolist(), self.angle.tolist(), self.response.tolist(), octave.tolist())
         return list(map(cv2.KeyPoint, x, y, *columns)), self.descriptors
 
     @classmethod
@@ -259,18 +292,30 @@ class Features:
         image_size: tuple[int, int] = (0, 0),
         descriptor_type: DescriptorType | None = None,
     ) -> Features:
-        """From keypoints and descriptors of OpenCV, for example those of `cv2.ORB`."""
+        """From keypoints and descriptors of OpenCV, for example those of `cv2.ORB`.
+
+        With the `descriptor_type` SIFT, packed octaves of `cv2.SIFT` are taken apart, and its descriptors, whole
+        numbers in float32, become bytes.
+        """
         rows = [(*k.pt, k.size, k.angle, k.response, k.octave) for k in keypoints]
         columns = np.array(rows, np.float64).reshape(-1, 6)
+        octave = columns[:, 5].astype(np.int32)
+        layers: dict[str, Int32] = {}
+        if descriptor_type is not None and DescriptorType.of(descriptor_type) in _SIFT_TYPES:
+            if descriptors is not None:
+                descriptors = np.asarray(descriptors).astype(np.uint8)
+            layers = {"layer": octave >> 8 & 0xFF, "layer_fraction": octave >> 16 & 0xFF}
+            octave = octave.astype(np.int8).astype(np.int32)  # the lowest byte, with its sign
         return cls(
             xy=columns[:, :2].astype(np.float32),
             size=columns[:, 2].astype(np.float32),
             angle=columns[:, 3].astype(np.float32),
             response=columns[:, 4].astype(np.float32),
-            octave=columns[:, 5].astype(np.int32),
+            octave=octave,
             descriptors=descriptors,  # type: ignore[arg-type]  # None: no descriptors
             image_size=image_size,
             descriptor_type=descriptor_type,  # type: ignore[arg-type]  # None: by the number of bytes
+            **layers,
         )
 
 
@@ -285,7 +330,7 @@ class Matches:
     """(M,): row of the features matched against."""
 
     distance: Int32
-    """(M,): differing bits, 0..512."""
+    """(M,): differing bits, 0..512; of SIFT the squared Euclidean distance, 0..8323200."""
 
     ratio_undefined: bool = False
     """A ratio test has a train set of only one descriptor; then nothing passes."""
@@ -305,6 +350,9 @@ class Matches:
     execution: Execution | None = field(default=None, repr=False)
     """Place of the computation; None as for `timings`."""
 
+    descriptor_type: DescriptorType | None = None
+    """Kind of the descriptors that were matched; None: not known."""
+
     def __len__(self) -> int:
         """Number of matches."""
         return len(self.query_index)
@@ -320,13 +368,20 @@ class Matches:
         query, train, distance = (column.astype(np.int32) for column in wide)
         for array in (query, train, distance):
             array.flags.writeable = False
-        return cls(query, train, distance, message.ratio_undefined, **values)
+        kind = enum_of(DescriptorType, message.descriptor_type)
+        return cls(query, train, distance, message.ratio_undefined, descriptor_type=kind, **values)
 
     def to_cv2(self) -> list[cv2.DMatch]:
-        """Matches as `cv2.DescriptorMatcher.match` returns them. ImportError without OpenCV."""
+        """Matches as `cv2.DescriptorMatcher.match` returns them, of SIFT as with `cv2.NORM_L2`.
+
+        ImportError without OpenCV.
+        """
         import cv2
 
-        return list(map(cv2.DMatch, self.query_index.tolist(), self.train_index.tolist(), self.distance.tolist()))
+        distance: npt.NDArray[Any] = self.distance
+        if self.descriptor_type in _SIFT_TYPES:
+            distance = np.sqrt(distance.astype(np.float32))
+        return list(map(cv2.DMatch, self.query_index.tolist(), self.train_index.tolist(), distance.tolist()))
 
 
 match_to_cv2 = Matches.to_cv2

@@ -14,6 +14,9 @@
 namespace orbserve {
 namespace {
 
+// Sets of SIFT have octaves from -1 on.
+constexpr uint32_t kSiftBytes = 128;
+
 // Numbers that do not fit become the largest int.
 int ToInt(uint32_t value) {
   return static_cast<int>(std::min<uint32_t>(value, std::numeric_limits<int>::max()));
@@ -60,6 +63,7 @@ v1::DescriptorType DescriptorTypeToProto(Descriptor descriptor) {
 absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::FeatureSet& proto) {
   const int count = proto.x_size();
   ORBSERVE_RETURN_IF_ERROR(CheckCount("features", count));
+  const uint32_t descriptor_bytes = proto.descriptor_bytes();
   auto features = std::make_shared<Features>();
   features->Resize(static_cast<size_t>(count));
   features->angle_deg.assign(static_cast<size_t>(count), -1.0f);
@@ -74,12 +78,11 @@ absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::Feat
   ORBSERVE_RETURN_IF_ERROR(read("features.octave", proto.octave(), true, &features->octave));
   ORBSERVE_RETURN_IF_ERROR(
       read("features.source_index", proto.source_index(), true, &features->source_index));
-  const bool is_sift = proto.descriptor_type() == v1::DESCRIPTOR_TYPE_SIFT;
   ORBSERVE_RETURN_IF_ERROR(CheckIsIn("features.octave", proto.octave(),
-                                     is_sift ? kSiftFirstOctaveRange.low : 0, kMaxLevels - 1));
+                                     descriptor_bytes == kSiftBytes ? kSiftFirstOctaveRange.low : 0,
+                                     kMaxLevels - 1));
   ORBSERVE_RETURN_IF_ERROR(
       CheckIsIn("features.source_index", proto.source_index(), 0, kMaxFeatures - 1));
-  const uint32_t descriptor_bytes = proto.descriptor_bytes();
   if (descriptor_bytes != 128 && descriptor_bytes != 64 && descriptor_bytes != 32 &&
       descriptor_bytes != 4) {
     return MakeError(
@@ -124,7 +127,8 @@ void FeaturesToProto(const Features& features, v1::FeatureSet* proto) {
   proto->set_descriptors(features.descriptors.data(), features.descriptors.size());
 }
 
-void MatchesToProto(const Matches& matches, v1::MatchSet* proto) {
+void MatchesToProto(const Matches& matches, Descriptor kind, v1::MatchSet* proto) {
+  proto->set_descriptor_type(DescriptorTypeToProto(kind));
   Append(matches.query_index, proto->mutable_query_index());
   Append(matches.train_index, proto->mutable_train_index());
   Append(matches.distance, proto->mutable_distance());

@@ -21,7 +21,7 @@ v1::DescriptorType DescriptorTypeToProto(Descriptor descriptor);
 absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::FeatureSet& proto);
 void FeaturesToProto(const Features& features, v1::FeatureSet* proto);
 
-void MatchesToProto(const Matches& matches, v1::MatchSet* proto);
+void MatchesToProto(const Matches& matches, Descriptor kind, v1::MatchSet* proto);
 
 }  // namespace orbserve
 

@@ -12,7 +12,8 @@ namespace {
 
 // Enums of the wire are ours with UNSPECIFIED = 0 in front, in the same order.
 
-void TargetToProto(const TargetMatches& target, v1::FrameMatches* proto) {
+// `kind`: of the frame's descriptors.
+void TargetToProto(const TargetMatches& target, Descriptor kind, v1::FrameMatches* proto) {
   proto->set_target(static_cast<v1::MatchTarget>(static_cast<int>(target.target) + 1));
   if (target.target == MatchTarget::kReference) {
     proto->set_reference(target.reference);
@@ -21,7 +22,7 @@ void TargetToProto(const TargetMatches& target, v1::FrameMatches* proto) {
     proto->set_target_sequence(target.sequence);
   }
   if (target.status.ok()) {
-    MatchesToProto(target.matches, proto->mutable_matches());
+    MatchesToProto(target.matches, kind, proto->mutable_matches());
   } else {
     StatusToProto(target.status, proto->mutable_status());
   }
@@ -54,7 +55,10 @@ void FrameResultToProto(const StreamFrame& frame, v1::FrameResult* proto) {
   proto->set_sequence(frame.sequence);
   proto->set_timestamp_ns(frame.timestamp_ns);
   if (!result.outcome.status.ok()) StatusToProto(result.outcome.status, proto->mutable_status());
-  for (const TargetMatches& target : result.matches) TargetToProto(target, proto->add_matches());
+  const Descriptor kind = frame.options->pipeline.describe.descriptor;
+  for (const TargetMatches& target : result.matches) {
+    TargetToProto(target, kind, proto->add_matches());
+  }
   TracksToProto(result.tracks, proto);
   proto->set_keyframe(result.is_keyframe);
   if (!frame.options->omit_features && result.outcome.features != nullptr) {

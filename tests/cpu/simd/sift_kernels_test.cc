@@ -142,7 +142,8 @@ TEST_P(SiftKernelsTest, DirectionsAndDescriptorsAreThoseOfThePlainLoops) {
     twin().directions(image.data(), kWidth, window, &scratch, simd);
     ASSERT_EQ(std::memcmp(plain, simd, sizeof(plain)), 0);
     tasks.push_back({image.data(), kWidth, kWidth, kHeight,
-                     algo::SiftPatchOf(x, y, scale, angle, kWidth, kHeight), nullptr});
+                     algo::SiftPatchOf(x, y, scale, angle, kWidth, kHeight), nullptr,
+                     static_cast<algo::SiftNorm>(i % 3)});
   }
   // Together, as descriptors wait for each other.
   std::vector<uint8_t> expected(tasks.size() * algo::kSiftDescriptorBytes);

@@ -51,7 +51,7 @@ TEST(ResponseSizeTest, NoMatchHasMoreBytesThanExpected) {
   matches.train_index.assign(kCount, 99'999);
   matches.distance.assign(kCount, 8'323'200);
   v1::MatchSet proto;
-  MatchesToProto(matches, &proto);
+  MatchesToProto(matches, Descriptor::kSift, &proto);
   EXPECT_LE(static_cast<int64_t>(proto.ByteSizeLong()),
             static_cast<int64_t>(kCount) * kMatchWireBytes + kOtherWireBytes);
   EXPECT_GE(static_cast<int64_t>(proto.ByteSizeLong()),

@@ -30,6 +30,10 @@ constexpr char kDescriptorType[] = "descriptor_type";
 // Array with the passes of MINIMUM_DISTANCE. It is left out where there were none.
 constexpr char kSuppressionPasses[] = "suppression_passes";
 
+// Arrays of the detector SIFT alone.
+constexpr char kLayer[] = "layer";
+constexpr char kLayerFraction[] = "layer_fraction";
+
 // The kind that a number of bytes stands for.
 v1::DescriptorType TypeOfBytes(uint32_t bytes) {
   if (bytes == 32) return v1::DESCRIPTOR_TYPE_RBRIEF_256;
@@ -45,6 +49,10 @@ NpzArray ColumnArray(const char* name, const google::protobuf::RepeatedField<flo
   return {.name = name, .type = "<f4", .shape = {column.size()}, .data = BytesOf(column)};
 }
 
+NpzArray NumbersArray(const char* name, const google::protobuf::RepeatedField<uint32_t>& column) {
+  return {.name = name, .type = "<i4", .shape = {column.size()}, .data = BytesOf(column)};
+}
+
 // An array of one number.
 NpzArray NumberArray(const char* name, int32_t number) {
   return {.name = name,
@@ -56,7 +64,7 @@ NpzArray NumberArray(const char* name, int32_t number) {
 std::string EncodeNpzFeatures(const v1::FeatureSet& features) {
   const int64_t count = features.x_size();
   std::vector<NpzArray> arrays;
-  arrays.reserve(9);
+  arrays.reserve(11);
   NpzArray xy{.name = "xy", .type = "<f4", .shape = {count, 2}};
   xy.data.resize(static_cast<size_t>(count) * 2 * sizeof(float));
   for (int64_t i = 0; i < count; ++i) {
@@ -89,6 +97,10 @@ std::string EncodeNpzFeatures(const v1::FeatureSet& features) {
     arrays.push_back(
         NumberArray(kSuppressionPasses, static_cast<int32_t>(features.suppression_passes())));
   }
+  if (features.layer_size() > 0) {
+    arrays.push_back(NumbersArray(kLayer, features.layer()));
+    arrays.push_back(NumbersArray(kLayerFraction, features.layer_fraction()));
+  }
   return EncodeNpz(arrays);
 }
 
@@ -119,6 +131,10 @@ std::string EncodeJsonLine(const v1::FeatureSet& features, absl::string_view ima
   json.Key("octave").BeginArray();
   for (const int32_t octave : features.octave()) json.Int(octave);
   json.EndArray();
+  if (features.layer_size() > 0) {
+    AddNumbers(kLayer, features.layer(), &json);
+    AddNumbers(kLayerFraction, features.layer_fraction(), &json);
+  }
   json.Key("descriptors").BeginArray();
   for (int i = 0; i < features.x_size(); ++i) json.Hex(DescriptorOf(features, i));
   json.EndArray().EndObject();
@@ -253,6 +269,13 @@ absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz) {
         ReadColumn(*arrays, "angle", "<f4", count, -1.0f, features.mutable_angle()),
         ReadColumn(*arrays, "response", "<f4", count, 0.0f, features.mutable_response()),
         ReadColumn(*arrays, "octave", "<i4", count, 0, features.mutable_octave())}) {
+    if (!status.ok()) return status;
+  }
+  for (const auto& [name, column] :
+       {std::pair(kLayer, features.mutable_layer()),
+        std::pair(kLayerFraction, features.mutable_layer_fraction())}) {
+    if (FindArray(*arrays, name) == nullptr) continue;
+    const absl::Status status = ReadColumn(*arrays, name, "<i4", count, 0u, column);
     if (!status.ok()) return status;
   }
   features.set_descriptor_bytes(static_cast<uint32_t>(descriptors->shape[1]));

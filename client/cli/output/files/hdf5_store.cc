@@ -25,6 +25,17 @@ namespace orbserve::cli {
 namespace {
 
 constexpr float kDescriptorBitsPerByte = 8;
+constexpr hsize_t kSiftBytes = 128;
+// Norm of a descriptor of SIFT.
+constexpr float kSiftNorm = 512;
+
+// `matching_scores0` of a distance between descriptors of `bytes`. SIFT: half of 1 plus the cosine
+// of the angle between them, which is hloc's score.
+float ScoreOf(uint32_t distance, hsize_t bytes) {
+  const float most = bytes == kSiftBytes ? 4 * kSiftNorm * kSiftNorm
+                                         : static_cast<float>(bytes) * kDescriptorBitsPerByte;
+  return std::max(1.0f - static_cast<float>(distance) / std::max(most, 1.0f), 0.0f);
+}
 
 // An identifier of the library, closed by the function of its kind.
 class Handle {
@@ -204,14 +215,20 @@ class Hdf5Store : public FeatureStore {
       const void* data;
     };
     const hsize_t rows = count;
-    for (const Array& array :
-         {Array{"keypoints", H5T_NATIVE_FLOAT, {rows, 2}, points.data()},
-          Array{"scores", H5T_NATIVE_FLOAT, {rows}, features.response().data()},
-          Array{"descriptors", H5T_NATIVE_UINT8, {bytes, rows}, descriptors.data()},
-          Array{"image_size", H5T_NATIVE_INT32, {2}, size},
-          Array{"sizes", H5T_NATIVE_FLOAT, {rows}, features.size().data()},
-          Array{"angles", H5T_NATIVE_FLOAT, {rows}, features.angle().data()},
-          Array{"octaves", H5T_NATIVE_INT32, {rows}, features.octave().data()}}) {
+    std::vector<Array> arrays = {
+        Array{"keypoints", H5T_NATIVE_FLOAT, {rows, 2}, points.data()},
+        Array{"scores", H5T_NATIVE_FLOAT, {rows}, features.response().data()},
+        Array{"descriptors", H5T_NATIVE_UINT8, {bytes, rows}, descriptors.data()},
+        Array{"image_size", H5T_NATIVE_INT32, {2}, size},
+        Array{"sizes", H5T_NATIVE_FLOAT, {rows}, features.size().data()},
+        Array{"angles", H5T_NATIVE_FLOAT, {rows}, features.angle().data()},
+        Array{"octaves", H5T_NATIVE_INT32, {rows}, features.octave().data()}};
+    if (features.layer_size() > 0) {  // of the detector SIFT
+      arrays.push_back({"layers", H5T_NATIVE_UINT32, {rows}, features.layer().data()});
+      arrays.push_back(
+          {"layer_fractions", H5T_NATIVE_UINT32, {rows}, features.layer_fraction().data()});
+    }
+    for (const Array& array : arrays) {
       if (absl::Status status =
               features_->AddArray(*group, array.name, array.type, array.shape, array.data);
           !status.ok()) {
@@ -234,7 +251,6 @@ class Hdf5Store : public FeatureStore {
     }
     const std::vector<hsize_t> shape = features_->ShapeOf(pair.query + "/descriptors");
     if (shape.size() != 2) return absl::InternalError(absl::StrCat("no features of ", pair.query));
-    const float bits = static_cast<float>(shape[0]) * kDescriptorBitsPerByte;
     const size_t rows = shape[1];
     absl::StatusOr<Handle> group = matches_->NewGroup(PairName(pair.query, pair.train));
     if (!group.ok()) return group.status();
@@ -244,7 +260,7 @@ class Hdf5Store : public FeatureStore {
       const size_t query = pair.matches.query_index(i);
       if (!Survives(pair, i) || query >= rows || train[query] >= 0) continue;
       train[query] = static_cast<int32_t>(pair.matches.train_index(i));
-      scores[query] = 1.0f - static_cast<float>(pair.matches.distance(i)) / std::max(bits, 1.0f);
+      scores[query] = ScoreOf(pair.matches.distance(i), shape[0]);
     }
     absl::Status status =
         matches_->AddArray(*group, "matches0", H5T_NATIVE_INT32, {rows}, train.data());

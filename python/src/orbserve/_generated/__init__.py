@@ -48,6 +48,7 @@ __all__ = [
     "Selection",
     "ServerInfo",
     "ServerLimits",
+    "Sift",
     "StageTime",
     "StreamOpened",
     "Suppression",

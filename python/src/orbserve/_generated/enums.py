@@ -62,6 +62,13 @@ class Detector(WireEnum):
     SHI_TOMASI = 3
     """Smaller eigenvalue of the same matrix."""
 
+    SIFT = 4
+    """Cv::SIFT of OpenCV 4.6.0 as a whole, bit for bit as it computes with AVX2 and FMA:
+    `SiftOptions`, max_features (100000 = all), capacity and the descriptor type, a kind of SIFT
+    or NONE, are its only options. Rows are in its order. Masks, given keypoints and tracks are
+    refused. The CPU backend alone has it.
+    """
+
 
 class CandidateTest(WireEnum):
     """Way in which FAST tests its candidates: a hint to the backend, which never changes the
@@ -207,8 +214,16 @@ class DescriptorType(WireEnum):
     """64 bytes."""
 
     SIFT = 9
-    """128 bytes: numbers 0..255, as cv::SIFT has them. Only in sets that are sent: a pipeline with
-    it fails, UNSUPPORTED.
+    """128 bytes: numbers 0..255, as cv::SIFT has them; needs the detector SIFT."""
+
+    ROOT_SIFT = 10
+    """128 bytes: RootSIFT of these numbers, the root of each one's share of their sum, times 512,
+    rounded, at most 255.
+    """
+
+    L1_ROOT_SIFT = 11
+    """128 bytes: likewise of the numbers before they are rounded, as COLMAP's normalization
+    L1_ROOT.
     """
 
 

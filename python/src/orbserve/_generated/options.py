@@ -128,8 +128,8 @@ class FrameParameters(Options):
     """Largest distance of its matches, 0..8323200; checked in every call."""
 
     quality_level: float | None = _option("quality_level")
-    """Detectors other than FAST: share of the best response that a keypoint needs, above 0 and
-    below 1; checked in every call.
+    """HARRIS and SHI_TOMASI: share of the best response that a keypoint needs, above 0 and below 1;
+    checked in every call.
     """
 
     fast_threshold_low: int | None = _option("fast_threshold_low")
@@ -168,8 +168,8 @@ class Pipeline(PipelineBase):
 
     preset: str = "orb"
     """"orb", "orb-slam", "orb-slam3", "oriented-fast", "vio", "odometry", "bfrost", "orb-32",
-    "harris-corners" or "klt-corners"; default "" = "orb". `PresetInfo` names those that this
-    server has, with their values.
+    "sift", "harris-corners" or "klt-corners"; default "" = "orb". `PresetInfo` names those that
+    this server has, with their values.
     """
 
     levels: int | None = _option("pyramid.levels")
@@ -197,8 +197,8 @@ class Pipeline(PipelineBase):
     """Value that ranks the keypoints of FAST; orb: HARRIS."""
 
     quality_level: float | None = _option("detect.quality_level")
-    """Detectors other than FAST: share of the best response that a keypoint needs, above 0 and
-    below 1. A frame may have its own (`FrameParameters`). orb: 0.01.
+    """HARRIS and SHI_TOMASI: share of the best response that a keypoint needs, above 0 and below 1.
+    A frame may have its own (`FrameParameters`). orb: 0.01.
     """
 
     fast_threshold_low: int | None = _option("detect.fast_threshold_low")
@@ -284,6 +284,21 @@ class Pipeline(PipelineBase):
 
     descriptor_type: DescriptorType | None = _option("describe.descriptor_type")
     """orb: RBRIEF_256."""
+
+    octave_layers: int | None = _option("sift.octave_layers")
+    """Layers of an octave in which features lie, 1..8; orb: 3."""
+
+    contrast_threshold: float | None = _option("sift.contrast_threshold")
+    """Least contrast, of grey levels in 0..1, times octave_layers, 0..1; orb: 0.04."""
+
+    edge_threshold: float | None = _option("sift.edge_threshold")
+    """Features with a larger ratio of curvatures lie on edges, 0..1000; orb: 10."""
+
+    sigma: float | None = _option("sift.sigma")
+    """Blur of the first image of an octave, pixels, 0.1..4; orb: 1.6."""
+
+    first_octave: int | None = _option("sift.first_octave")
+    """-1 = the image at twice its size, as cv::SIFT; 0 = the image itself; orb: -1."""
 
     match: MatchOptions | None = None
     """Matching of a stream's frames; default of the `options` of a Match."""

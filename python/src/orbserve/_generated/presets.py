@@ -58,6 +58,11 @@ class _Values(Pipeline):
     lapping_end_px: int = _option("select.lapping_end_px", 0)
     orientation: Orientation = _option("describe.orientation", Orientation.INTENSITY_CENTROID)
     descriptor_type: DescriptorType = _option("describe.descriptor_type", DescriptorType.RBRIEF_256)
+    octave_layers: int = _option("sift.octave_layers", 3)
+    contrast_threshold: float = _option("sift.contrast_threshold", 0.04)
+    edge_threshold: float = _option("sift.edge_threshold", 10.0)
+    sigma: float = _option("sift.sigma", 1.6)
+    first_octave: int = _option("sift.first_octave", -1)
     match: MatchOptions = MatchOptions(
         selection=MatchSelection.BEST,
         k=1,
@@ -229,6 +234,16 @@ class Orb32(_Values):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sift(_Values):
+    """The preset `sift`: cv::SIFT of OpenCV 4.6.0 with AVX2, bit for bit."""
+
+    preset: str = "sift"
+    detector: Detector = _option("detect.detector", Detector.SIFT)
+    max_features: int = _option("select.max_features", 100000)
+    descriptor_type: DescriptorType = _option("describe.descriptor_type", DescriptorType.SIFT)
+
+
+@dataclass(frozen=True, kw_only=True)
 class HarrisCorners(_Values):
     """The preset `harris-corners`: Harris corners with minimum distance (Teixeira et al. 2008)."""
 
@@ -269,6 +284,7 @@ PRESETS: dict[str, type[Pipeline]] = {
     "odometry": Odometry,
     "bfrost": Bfrost,
     "orb-32": Orb32,
+    "sift": Sift,
     "harris-corners": HarrisCorners,
     "klt-corners": KltCorners,
 }
@@ -285,5 +301,6 @@ __all__ = [
     "OrbSlam3",
     "OrientedFast",
     "PRESETS",
+    "Sift",
     "Vio",
 ]

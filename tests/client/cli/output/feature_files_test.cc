@@ -59,6 +59,30 @@ TEST(FeatureFilesTest, NpzNamesDescriptorsThatTheirNumberOfBytesDoesNotTell) {
   EXPECT_EQ(read->SerializeAsString(), features.SerializeAsString());
 }
 
+TEST(FeatureFilesTest, LayersOfSiftAreWrittenAndRead) {
+  v1::FeatureSet features = Sample();
+  const std::string without = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");
+  features.set_octave(0, -1);
+  for (const uint32_t value : {1u, 3u}) {
+    features.add_layer(value);
+    features.add_layer_fraction(100 * value - 50);
+  }
+  const std::string with = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");
+  auto arrays = *DecodeNpz(with, 1 << 20);
+  ASSERT_EQ(arrays.size(), 9u);
+  EXPECT_EQ(arrays[7].name, "layer");
+  EXPECT_EQ(arrays[8].name, "layer_fraction");
+  EXPECT_EQ(DecodeFeatures(with)->SerializeAsString(), features.SerializeAsString());
+  arrays[8].type = "<f4";
+  EXPECT_FALSE(DecodeFeatures(EncodeNpz(arrays)).ok());
+  EXPECT_EQ(DecodeFeatures(without)->layer_size(), 0);
+
+  const std::string line = EncodeFeatures(features, FeatureFormat::kJsonLines, "a.png");
+  EXPECT_NE(line.find("\"octave\":[-1,1],\"layer\":[1,3],\"layer_fraction\":[50,250],\"desc"),
+            std::string::npos)
+      << line;
+}
+
 TEST(FeatureFilesTest, PassesAreWrittenWhereThereWereAnyAndRead) {
   v1::FeatureSet features = Sample();
   const std::string without = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");

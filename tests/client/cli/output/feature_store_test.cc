@@ -198,6 +198,33 @@ TEST_F(FeatureStoreTest, DescriptorsOf64BytesAreWhole) {
             2 * 64 + 63);
 }
 
+TEST_F(FeatureStoreTest, SiftHasItsLayersAndScoresByTheAngleBetweenDescriptors) {
+  v1::FeatureSet features = Features(3, 0, 128);
+  features.set_descriptor_type(v1::DESCRIPTOR_TYPE_SIFT);
+  for (const uint32_t value : {1u, 2u, 3u}) {
+    features.add_layer(value);
+    features.add_layer_fraction(85 * value);
+  }
+  MatchedPair pair = Pair("a.png", "b.png", false);
+  pair.matches.set_distance(0, 2 * 512 * 512);  // a right angle
+  pair.matches.set_distance(1, 0);
+  auto store = Open(FeatureFormat::kHdf5);
+  for (const char* const name : {"a.png", "b.png"}) {
+    ASSERT_TRUE(store->PutFeatures(name, features).ok());
+  }
+  ASSERT_TRUE(store->PutMatches(pair).ok());
+  ASSERT_TRUE(store->Publish().ok());
+  const std::string path = folder_ / "out/features.h5";
+  std::vector<hsize_t> shape;
+  EXPECT_THAT(ReadArray<uint32_t>(path, "a.png/layers", H5T_NATIVE_UINT32, &shape),
+              ElementsAre(1, 2, 3));
+  EXPECT_THAT(ReadArray<uint32_t>(path, "a.png/layer_fractions", H5T_NATIVE_UINT32, &shape),
+              ElementsAre(85, 170, 255));
+  EXPECT_THAT(ReadArray<float>(folder_ / "out/matches.h5", "a.png/b.png/matching_scores0",
+                               H5T_NATIVE_FLOAT, &shape),
+              ElementsAre(0.5f, 0, 1));
+}
+
 TEST_F(FeatureStoreTest, ColmapPutsTheSmallerNumberFirst) {
   auto store = Open(FeatureFormat::kColmap);
   ASSERT_TRUE(store->PutFeatures("a.png", Features(3)).ok());

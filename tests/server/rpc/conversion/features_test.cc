@@ -203,7 +203,8 @@ TEST(FeatureConversionTest, MatchesKeepTheirColumns) {
   matches.distance = {0, 256};
   matches.ratio_undefined = true;
   v1::MatchSet proto;
-  MatchesToProto(matches, &proto);
+  MatchesToProto(matches, Descriptor::kRBrief256, &proto);
+  EXPECT_EQ(proto.descriptor_type(), v1::DESCRIPTOR_TYPE_RBRIEF_256);
   EXPECT_EQ(std::vector<uint32_t>(proto.query_index().begin(), proto.query_index().end()),
             matches.query_index);
   EXPECT_EQ(std::vector<uint32_t>(proto.train_index().begin(), proto.train_index().end()),
