@@ -117,6 +117,16 @@ Peer CornerMapPeer(const Preset& preset) {
           }};
 }
 
+Peer SiftPeer() {
+  return {"cv::SIFT",
+          [sift = cv::SIFT::create(0, 3, 0.04, 10.0, 1.6, CV_8U)](const cv::Mat& frame) {
+            std::vector<cv::KeyPoint> keypoints;
+            cv::Mat descriptors;
+            sift->detectAndCompute(frame, cv::noArray(), keypoints, descriptors);
+            return keypoints.size();
+          }};
+}
+
 // All steps of ORB-SLAM3 with the same answers, which RunCase() checks.
 Peer OrbSlam3PeerOf(const Preset& preset) {
   return {"cv::resize, cv::FAST a zone, cv::GaussianBlur, tree in C++",
@@ -155,6 +165,7 @@ void CheckOrbSlam3(const Preset& preset, const std::vector<cv::Mat>& frames,
 // Which one is nearest is a matter of judgement.
 Peer PeerOf(const Preset& preset) {
   if (preset.pipeline.select.selection == Selection::kOrbSlam3) return OrbSlam3PeerOf(preset);
+  if (preset.pipeline.detect.detector == Detector::kSift) return SiftPeer();
   if (preset.pipeline.suppress.suppression == Suppression::kCell) return CellPeer(preset);
   if (preset.pipeline.detect.detector != Detector::kFast) return CornerMapPeer(preset);
   return OrbPeer(preset, preset.pipeline.describe.descriptor != Descriptor::kNone);

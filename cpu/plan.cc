@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "features/pipeline/detection.h"
 #include "features/work.h"
 
 namespace orbserve::cpu {
@@ -53,7 +54,9 @@ CpuPlan::CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int thre
                  PlanMemory memory)
     : pipeline_(std::move(pipeline)),
       threads_(threads),
-      is_large_(FrameWork(pipeline_.spec, FrameParameters()) >= kLargeFrameNs * threads),
+      // One thread finds all features of a frame of SIFT.
+      is_large_(FrameWork(pipeline_.spec, FrameParameters()) >=
+                kLargeFrameNs * (HasScaleSpace(pipeline_.spec.pipeline) ? 1 : threads)),
       workspace_memory_(std::make_shared<MemoryCount>(std::move(memory.workspaces))),
       state_memory_(std::move(memory.states)),
       max_frame_bytes_(memory.max_frame_bytes),

@@ -91,6 +91,7 @@ std::vector<Settings> PresetSettings() {
   for (const Preset& preset : Presets()) {
     // It refuses masks and given keypoints; --orb-slam3 compares it.
     if (preset.pipeline.select.selection == Selection::kOrbSlam3) continue;
+    if (preset.pipeline.detect.detector == Detector::kSift) continue;  // of the CPU alone
     all.push_back({std::string(preset.name),
                    preset.pipeline,
                    {preset.frame, Wanting(20, preset.frame), Wanting(20'000, preset.frame)},

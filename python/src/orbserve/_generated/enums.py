@@ -63,7 +63,7 @@ class Detector(WireEnum):
     """Smaller eigenvalue of the same matrix."""
 
     SIFT = 4
-    """Cv::SIFT of OpenCV 4.6.0 as a whole, bit for bit as it computes with AVX2 and FMA:
+    """The whole cv::SIFT of OpenCV 4.6.0, bit for bit as it computes with AVX2 and FMA:
     `SiftOptions`, max_features (100000 = all), capacity and the descriptor type, a kind of SIFT
     or NONE, are its only options. Rows are in its order. Masks, given keypoints and tracks are
     refused. The CPU backend alone has it.
