@@ -15,7 +15,6 @@
 namespace orbserve {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptorProto;
@@ -88,7 +87,7 @@ class ServerReflectionTest : public ServerTest {
   }
 
   std::unique_ptr<Message> New(const std::string& name) {
-    const Descriptor* const type =
+    const google::protobuf::Descriptor* const type =
         DescriptorPool::generated_pool()->FindMessageTypeByName(absl::StrCat(kPackage, ".", name));
     return std::unique_ptr<Message>(messages_.GetPrototype(type)->New());
   }
@@ -162,11 +161,11 @@ TEST_F(ServerReflectionTest, HealthHasThePublishedShape) {
   EXPECT_FALSE(health->method(0)->server_streaming());
   EXPECT_EQ(health->method(1)->name(), "Watch");
   EXPECT_TRUE(health->method(1)->server_streaming());
-  const Descriptor* const request = health->method(0)->input_type();
+  const google::protobuf::Descriptor* const request = health->method(0)->input_type();
   ASSERT_EQ(request->field_count(), 1);
   EXPECT_EQ(request->field(0)->number(), 1);
   EXPECT_EQ(request->field(0)->type(), FieldDescriptor::TYPE_STRING);
-  const Descriptor* const response = health->method(0)->output_type();
+  const google::protobuf::Descriptor* const response = health->method(0)->output_type();
   ASSERT_EQ(response->field_count(), 1);
   EXPECT_EQ(response->field(0)->number(), 1);
   EXPECT_EQ(response->field(0)->enum_type()->FindValueByName("SERVING")->number(), 1);
