@@ -65,8 +65,8 @@ class WorkspaceQueue {
     absl::AnyInvocable<void(WorkspaceOr) &&> start;
   };
 
-  // The idle workspaces outlive the plan: a frame that finds no room frees them itself, and does not
-  // meet them while the plan's end frees them.
+  // The idle workspaces outlive the plan: a frame that finds no room frees them itself, and does
+  // not meet them while the plan's end frees them.
   struct Known {
     std::weak_ptr<CpuPlan> plan;
     std::shared_ptr<RecyclingPool<Workspace>> workspaces;
