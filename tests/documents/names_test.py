@@ -141,7 +141,7 @@ def check_flags():
         wanted[flag] = (group, field)
     page = ROOT / "docs/cli.md"
     found = {}
-    for group, cells in re.findall(r"^\| `(pyramid|detect|suppress|select|describe|match|track)`[^|]*\| (.*) \|$", text_of(page), flags=re.M):
+    for group, cells in re.findall(r"^\| `(pyramid|detect|suppress|select|describe|sift|match|track)`[^|]*\| (.*) \|$", text_of(page), flags=re.M):
         for flag, field in re.findall(r"`--([\w-]+)`(?:, `--no-[\w-]+`)?(?: \(`(\w+)`\))?", cells):
             found[flag] = (group, field or (flag.removeprefix("track-") if group == "track" else flag).replace("-", "_"))
     for flag in sorted(wanted.keys() | found.keys()):

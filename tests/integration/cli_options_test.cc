@@ -158,7 +158,7 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
   ASSERT_TRUE(Succeeded(table));
   EXPECT_THAT(table.Lines()[0], ::testing::MatchesRegex("preset +features +detector +descriptor +f"
                                                         "or"));
-  EXPECT_EQ(table.Lines().size(), 11u);
+  EXPECT_EQ(table.Lines().size(), 12u);
   EXPECT_THAT(table.out, HasSubstr("\norb  "));
   EXPECT_THAT(table.out,
               HasSubstr("500  FAST        RBRIEF_256  cv::ORB of OpenCV 4.6.0, bit for"));
@@ -184,7 +184,9 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
           "\"cross_check\":false,\"max_distance\":8323200,\"window_px\":0,\"offset_x\":0,"
           "\"offset_y\":0},\"track\":{\"levels\":5,\"coarse_patch_px\":16,\"iterations\":30,"
           "\"epsilon_px\":0.005,\"min_eigen\":0.1,\"max_residual\":128,\"illumination\":\"NONE\","
-          "\"template\":\"PREVIOUS\",\"redetect_percent\":30}}}"));
+          "\"template\":\"PREVIOUS\",\"redetect_percent\":30},\"sift\":{\"octave_layers\":3,"
+          "\"contrast_threshold\":0.04,\"edge_threshold\":10,\"sigma\":1.6,\"first_octave\":-1}}"
+          "}"));
 }
 
 TEST_F(CliTest, EveryPresetThatIsAvailableExtractsAndStreams) {
@@ -206,7 +208,9 @@ TEST_F(CliTest, EveryPresetThatIsAvailableExtractsAndStreams) {
       EXPECT_EQ(run.Lines().size(), 2u);
       EXPECT_THAT(run.out, Not(HasSubstr("\"features\":0"))) << line;
       // The presets of corner maps keep a minimum distance.
-      EXPECT_EQ(absl::StrContains(run.out, "\"suppression_passes\":"), cells[2] != "FAST") << line;
+      EXPECT_EQ(absl::StrContains(run.out, "\"suppression_passes\":"),
+                cells[2] != "FAST" && cells[2] != "SIFT")
+          << line;
       EXPECT_EQ(absl::StrContains(run.out, "\"target\":\"previous\""),
                 command == "stream" && cells[3] != "NONE")
           << line;

@@ -182,7 +182,8 @@ class Features:
         xy[:, 1] = columns["y"]
         source = columns["source_index"].astype(np.int32)
         octave, layer, fraction = (columns[n].astype(np.int32) for n in ("octave", "layer", "layer_fraction"))
-        for array in (xy, octave, layer, fraction, source):  # the others share the memory of the answer, which cannot be written to
+        # The others share the memory of the answer, which cannot be written to.
+        for array in (xy, octave, layer, fraction, source):
             array.flags.writeable = False
         return cls(
             xy=xy,
