@@ -199,9 +199,7 @@ def test_root_sift_is_that_of_numpy(client: orbserve.Client, image: npt.NDArray[
     assert np.abs(l1_root.astype(np.int32) - root)[plain > 4].max() <= 10
 
 
-def test_matches_of_sift_have_the_distances_of_opencv(
-    client: orbserve.Client, image: npt.NDArray[np.uint8]
-) -> None:
+def test_matches_of_sift_have_the_distances_of_opencv(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
     pipeline = orbserve.Sift(contrast_threshold=0.01)
     query, train = client.extract(image, pipeline), client.extract(np.roll(image, 7, axis=1), pipeline)
     matches = client.match(query, train, orbserve.MatchOptions(cross_check=True))

@@ -288,7 +288,7 @@ class Features:
     def from_cv2(
         cls,
         keypoints: Sequence[cv2.KeyPoint],
-        descriptors: UInt8 | None = None,
+        descriptors: UInt8 | Float32 | None = None,
         *,
         image_size: tuple[int, int] = (0, 0),
         descriptor_type: DescriptorType | None = None,
@@ -301,11 +301,13 @@ class Features:
         rows = [(*k.pt, k.size, k.angle, k.response, k.octave) for k in keypoints]
         columns = np.array(rows, np.float64).reshape(-1, 6)
         octave = columns[:, 5].astype(np.int32)
-        layers: dict[str, Int32] = {}
+        layer: Int32 | None = None
+        fraction: Int32 | None = None
         if descriptor_type is not None and DescriptorType.of(descriptor_type) in _SIFT_TYPES:
             if descriptors is not None:
                 descriptors = np.asarray(descriptors).astype(np.uint8)
-            layers = {"layer": octave >> 8 & 0xFF, "layer_fraction": octave >> 16 & 0xFF}
+            layer = octave >> 8 & 0xFF
+            fraction = octave >> 16 & 0xFF
             octave = octave.astype(np.int8).astype(np.int32)  # the lowest byte, with its sign
         return cls(
             xy=columns[:, :2].astype(np.float32),
@@ -316,7 +318,8 @@ class Features:
             descriptors=descriptors,  # type: ignore[arg-type]  # None: no descriptors
             image_size=image_size,
             descriptor_type=descriptor_type,  # type: ignore[arg-type]  # None: by the number of bytes
-            **layers,
+            layer=layer,
+            layer_fraction=fraction,
         )
 
 
