@@ -415,6 +415,95 @@ __global__ __launch_bounds__(kWideThreads) void SiftWideColumnsKernel(
   }
 }
 
+// ---- Small octaves ----
+//
+// A block makes all images of all octaves that fit into its shared memory, one after the other: for
+// so few pixels launches would take longer than the work.
+
+constexpr int kSmallThreads = 1024;
+constexpr int kSmallPixels = 6144;  // of an octave; twice as many floats are 48 KiB
+
+struct SmallBlur {
+  int32_t radius;
+  float taps[kSiftTileRadius + 1];
+};
+struct SmallParams {
+  Frames frames;
+  SiftScaleSpace space;
+  int32_t first;  // octave
+  int32_t layers;
+  SmallBlur blur[kSiftMaxImages];  // [i] leads to image i
+};
+
+__global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
+    const __grid_constant__ SmallParams params) {
+  BeginNextKernel();
+  AwaitKernelBefore();
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.x);
+  if (params.frames.params[frame_index].mode == FrameMode::kIdle) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  float* const image = tile_memory;
+  float* const rows = tile_memory + kSmallPixels;
+  for (int o = params.first; o < params.space.octaves; ++o) {
+    const SiftOctaveShape& shape = params.space.octave[o];
+    const int width = shape.width_px;
+    const int height = shape.height_px;
+    const int pixels = width * height;
+    const float* const first = params.space.Image(frame_index, o, 0);
+    for (int i = thread; i < pixels; i += kSmallThreads) {
+      image[i] = first[i / width * shape.pitch + i % width];
+    }
+    __syncthreads();  // image 0 is there
+    for (int number = 1; number < params.space.images; ++number) {
+      const SmallBlur& blur = params.blur[number];
+      const int radius = blur.radius;
+      for (int i = thread; i < pixels; i += kSmallThreads) {
+        const int x = i % width;
+        const float* const row = image + (i - x);
+        float sum = 0.0f;
+        if (x >= radius && x + radius < width) {
+          sum = algo::SiftBlurRow(row + x, blur.taps, radius, false);
+        } else {
+          sum = row[algo::SiftMirror(x - radius, width)] * blur.taps[radius];
+          for (int k = 1 - radius; k <= radius; ++k) {
+            sum = FusedMultiplyAdd(row[algo::SiftMirror(x + k, width)], blur.taps[k < 0 ? -k : k],
+                                   sum);
+          }
+        }
+        rows[i] = sum;
+      }
+      __syncthreads();  // the filtered rows are there, and the image was read
+      float* const to = params.space.Image(frame_index, o, number);
+      const bool halves = number == params.layers && o + 1 < params.space.octaves;
+      for (int i = thread; i < pixels; i += kSmallThreads) {
+        const int x = i % width;
+        const int y = i / width;
+        const float* const column = rows + x;
+        float sum = 0.0f;
+        if (y >= radius && y + radius < height) {
+          sum = algo::SiftBlurColumn(rows + i, width, blur.taps, radius);
+        } else {
+          sum = rows[i] * blur.taps[0];
+          for (int k = 1; k <= radius; ++k) {
+            sum = FusedMultiplyAdd(column[algo::SiftMirror(y + k, height) * width] +
+                                       column[algo::SiftMirror(y - k, height) * width],
+                                   blur.taps[k], sum);
+          }
+        }
+        image[i] = sum;
+        to[y * shape.pitch + x] = sum;
+        if (halves && x % 2 == 0 && y % 2 == 0) {
+          const SiftOctaveShape& next = params.space.octave[o + 1];
+          if (x / 2 < next.width_px && y / 2 < next.height_px) {
+            params.space.Image(frame_index, o + 1, 0)[y / 2 * next.pitch + x / 2] = sum;
+          }
+        }
+      }
+      __syncthreads();  // the image is there, and the filtered rows were read
+    }
+  }
+}
+
 // ---- Launches ----
 
 BlurJob JobOf(const SiftScaleSpaceParams& params, int octave, int image, const SiftBlur& blur) {
@@ -438,6 +527,41 @@ BlurJob JobOf(const SiftScaleSpaceParams& params, int octave, int image, const S
   job.radius = blur.radius;
   for (int i = 0; i <= Min(blur.radius, kSiftTileRadius); ++i) job.taps[i] = blur.taps[i];
   return job;
+}
+
+// The first octave that the kernel of small octaves makes; as many as there are if it makes none.
+// Blurs of few taps have orders of their own.
+int FirstSmallOctave(const SiftGeometry& geometry) {
+  const SiftScaleSpace& space = geometry.space;
+  for (int i = 1; i < space.images; ++i) {
+    const int radius = geometry.blurs[i].radius;
+    if (radius <= algo::kSiftSmallRadius || radius > kSiftTileRadius) return space.octaves;
+  }
+  int first = space.octaves;
+  while (first > 0 &&
+         space.octave[first - 1].width_px * space.octave[first - 1].height_px <= kSmallPixels) {
+    --first;
+  }
+  return first;
+}
+
+absl::Status LaunchSmallOctaves(const SiftScaleSpaceParams& params, int first,
+                                cudaStream_t stream) {
+  const SiftGeometry& geometry = *params.geometry;
+  SmallParams small = {};
+  small.frames = params.frames;
+  small.space = geometry.space;
+  small.space.memory = params.images;
+  small.first = first;
+  small.layers = geometry.options.octave_layers;
+  for (int i = 1; i < geometry.space.images; ++i) {
+    const SiftBlur& blur = geometry.blurs[i];
+    small.blur[i].radius = blur.radius;
+    for (int k = 0; k <= blur.radius; ++k) small.blur[i].taps[k] = blur.taps[k];
+  }
+  return LaunchKernel(SiftSmallOctavesKernel, "SiftSmallOctavesKernel", dim3(params.frames.count),
+                      kSmallThreads, params.overlaps, small, stream,
+                      2 * kSmallPixels * sizeof(float));
 }
 
 absl::Status LaunchWide(const SiftScaleSpaceParams& params, const BlurJob& job,
@@ -472,14 +596,15 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
       params.follows, first, stream, TileFloats(first.job.radius) * sizeof(float)));
   // Image i of octave o is made at the time `layers` * o + i.
   const int layers = geometry.options.octave_layers;
-  const int end = layers * (space.octaves - 1) + space.images;
+  const int large = FirstSmallOctave(geometry);  // octaves
+  const int end = large > 0 ? layers * (large - 1) + space.images : 0;
   for (int time = 1; time < end; ++time) {
     BlurParams blurs = {};
     blurs.frames = params.frames;
     blurs.stride = space.stride;
     int tiles = 0;
     int radius = 0;
-    for (int o = 0; o < space.octaves; ++o) {
+    for (int o = 0; o < large; ++o) {
       const int image = time - layers * o;
       if (image < 1 || image >= space.images) continue;
       const SiftBlur& blur = geometry.blurs[image];
@@ -498,7 +623,7 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
                                           kThreads, params.overlaps, blurs, stream,
                                           TileFloats(radius) * sizeof(float)));
   }
-  return absl::OkStatus();
+  return large < space.octaves ? LaunchSmallOctaves(params, large, stream) : absl::OkStatus();
 }
 
 absl::Status SiftScaleSpaceStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
