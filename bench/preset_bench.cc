@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Every preset beside the nearest that a user of OpenCV can call, one frame in flight. Times are
-// those of one pass over all photographs, each brought to the size of the case. `orb` has
-// an equal in OpenCV, and `orb-slam3` one made of its primitives; the name of each other peer says
-// what it does instead, and the numbers of features of both sides are printed with the results.
+// those of one pass over all photographs, each brought to the size of the case. `orb` and `sift`
+// have an equal in OpenCV, and `orb-slam3` one made of its primitives; the name of each other peer
+// says what it does instead, and the numbers of features of both sides are printed with the
+// results. The peer of `sift` must run its code for AVX2: OPENCV_CPU_DISABLE=AVX512-SKX.
 
 #include <hwy/highway.h>
 #include <tbb/version.h>
@@ -18,6 +19,7 @@
 #include <opencv2/core.hpp>
 #include <opencv2/features2d.hpp>
 #include <opencv2/imgproc.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +35,8 @@ namespace orbserve::bench {
 namespace {
 
 const cv::Size kSizes[] = {{640, 480}, {1920, 1080}};
+const cv::Size kSiftSizes[] = {{640, 480}, {752, 480}, {1920, 1080}};
+constexpr int kSiftFeatures = 2000;  // by default the preset keeps all
 constexpr double kHarrisK = 0.04;
 constexpr int kCornerBlock = 7;  // pixels; the window of our corner maps
 
@@ -152,8 +156,50 @@ void CheckOrbSlam3(const Preset& preset, const std::vector<cv::Mat>& frames,
   }
 }
 
+bool IsSift(const Preset& preset) { return preset.pipeline.detect.detector == Detector::kSift; }
+
+cv::Ptr<cv::SIFT> MakeOpenCvSift(const Preset& preset) {
+  const SiftOptions& sift = preset.pipeline.sift;
+  return cv::SIFT::create(preset.frame.max_features, sift.octave_layers, sift.contrast_threshold,
+                          sift.edge_threshold, sift.sigma, CV_8U);
+}
+
+Peer SiftPeer(const Preset& preset) {
+  return {"cv::SIFT", [sift = MakeOpenCvSift(preset)](const cv::Mat& frame) {
+            std::vector<cv::KeyPoint> keypoints;
+            cv::Mat descriptors;
+            sift->detectAndCompute(frame, cv::noArray(), keypoints, descriptors);
+            return keypoints.size();
+          }};
+}
+
+// Ends the program if an answer of ours is not the peer's.
+void CheckSift(const Preset& preset, const std::vector<cv::Mat>& frames,
+               const std::vector<Features>& answers) {
+  const cv::Ptr<cv::SIFT> sift = MakeOpenCvSift(preset);
+  for (size_t f = 0; f < frames.size(); ++f) {
+    std::vector<cv::KeyPoint> keypoints;
+    cv::Mat descriptors;
+    sift->detectAndCompute(frames[f], cv::noArray(), keypoints, descriptors);
+    const Features& ours = answers[f];
+    bool is_same = ours.count() == keypoints.size();
+    for (size_t i = 0; is_same && i < keypoints.size(); ++i) {
+      const cv::KeyPoint& keypoint = keypoints[i];
+      is_same = keypoint.pt.x == ours.x[i] && keypoint.pt.y == ours.y[i] &&
+                keypoint.size == ours.size[i] && keypoint.angle == ours.angle_deg[i] &&
+                keypoint.response == ours.response[i] &&
+                std::memcmp(descriptors.ptr(static_cast<int>(i)), ours.descriptors.data() + 128 * i,
+                            128) == 0;
+    }
+    if (is_same) continue;
+    std::fprintf(stderr, "sift: frame %zu differs from cv::SIFT\n", f);
+    std::exit(1);
+  }
+}
+
 // Which one is nearest is a matter of judgement.
 Peer PeerOf(const Preset& preset) {
+  if (IsSift(preset)) return SiftPeer(preset);
   if (preset.pipeline.select.selection == Selection::kOrbSlam3) return OrbSlam3PeerOf(preset);
   if (preset.pipeline.suppress.suppression == Suppression::kCell) return CellPeer(preset);
   if (preset.pipeline.detect.detector != Detector::kFast) return CornerMapPeer(preset);
@@ -182,6 +228,9 @@ void RunCase(Harness& harness, const std::vector<cv::Mat>& photographs, const Pr
   }
   if (preset.pipeline.select.selection == Selection::kOrbSlam3) {
     for (const auto& engine : engines) CheckOrbSlam3(preset, frames, engine->Answers());
+  }
+  if (IsSift(preset)) {
+    for (const auto& engine : engines) CheckSift(preset, frames, engine->Answers());
   }
   if (threads == harness.threads().front()) {  // answers do not depend on threads
     size_t features = 0;
@@ -212,13 +261,15 @@ int Main(int argc, char** argv) {
                                  std::to_string(HWY_PATCH));
   harness.AddInfo("onetbb", TBB_VERSION_STRING);
   harness.AddInfo("opencv", CV_VERSION);
-  for (const Preset& preset : Presets()) {
+  for (Preset preset : Presets()) {
+    if (IsSift(preset)) preset.frame.max_features = kSiftFeatures;
+    const auto sizes = IsSift(preset) ? std::span<const cv::Size>(kSiftSizes) : kSizes;
     if (const auto found = FindPreset(preset.name); !found.ok()) {
       std::printf("left out: %s\n", std::string(found.status().message()).c_str());
       continue;
     }
     for (const int threads : harness.threads()) {
-      for (const cv::Size size : kSizes) {
+      for (const cv::Size size : sizes) {
         RunCase(harness, photographs, preset, size, threads, targets);
       }
     }
