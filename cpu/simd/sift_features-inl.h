@@ -12,7 +12,6 @@
 #endif
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -44,6 +43,26 @@ constexpr SiftExpTable MakeSiftExpTable() {
 }
 constexpr SiftExpTable kSiftExpTable = MakeSiftExpTable();
 
+// Entries of the table at the lower six bits of each lane.
+HWY_INLINE SiftV SiftExpEntries(hn::Vec<SiftI> place) {
+  const SiftF d;
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  // Two permutations of half the table each are much faster than a gather.
+  const float* const table = kSiftExpTable.entry;
+  const __m512 low =
+      _mm512_permutex2var_ps(_mm512_load_ps(table), place.raw, _mm512_load_ps(table + 16));
+  const __m512 high =
+      _mm512_permutex2var_ps(_mm512_load_ps(table + 32), place.raw, _mm512_load_ps(table + 48));
+  const __mmask16 upper_half =
+      _mm512_test_epi32_mask(place.raw, _mm512_set1_epi32(algo::kPowersOfTwo / 2));
+  return SiftV{_mm512_mask_mov_ps(low, upper_half, high)};
+#else
+  const SiftI di;
+  return hn::GatherIndex(d, kSiftExpTable.entry,
+                         hn::And(place, hn::Set(di, algo::kPowersOfTwo - 1)));
+#endif
+}
+
 HWY_INLINE SiftV SiftExps(SiftV x) {
   using F = algo::SiftExpFigures;
   const SiftF d;
@@ -54,8 +73,7 @@ HWY_INLINE SiftV SiftExps(SiftV x) {
   const auto power = hn::BitCast(
       d,
       hn::ShiftLeft<23>(hn::Add(hn::ShiftRight<algo::kPowersOfTwoBits>(whole), hn::Set(di, 127))));
-  const auto entry =
-      hn::GatherIndex(d, kSiftExpTable.entry, hn::And(whole, hn::Set(di, algo::kPowersOfTwo - 1)));
+  const auto entry = SiftExpEntries(whole);
   auto sum = hn::Add(rest, hn::Set(d, F::kA1));
   sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA2));
   sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA3));
@@ -187,19 +205,24 @@ HWY_INLINE SiftSpan SiftSpanOf(const algo::SiftPatch& patch, int v, int low, int
   return span;
 }
 
+// The histogram of a descriptor as it is made here: [direction][row][column], one direction more
+// than a cell has. A row is a vector of its own, of which the first six floats are cells.
+constexpr ptrdiff_t kSiftRowPitch = 8;
+constexpr ptrdiff_t kSiftAnglePitch = algo::kSiftRowCells * kSiftRowPitch;
+constexpr ptrdiff_t kSiftTableSize = (algo::kSiftCellAngles + 1) * kSiftAnglePitch;
+
 HWY_INLINE void FinishSift(const float* histogram, uint8_t* bytes) {
   const hn::CappedTag<float, algo::kSiftGroup> d;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(d));
   constexpr int kParts = algo::kSiftGroup / kLanes;
   alignas(64) float entry[algo::kSiftDescriptorBytes];
   for (int cell = 0; cell < algo::kSiftCells * algo::kSiftCells; ++cell) {
-    const float* const from = histogram + ((cell / algo::kSiftCells + 1) * algo::kSiftRowCells +
-                                           cell % algo::kSiftCells + 1) *
-                                              algo::kSiftCellPitch;
+    const float* const from =
+        histogram + (cell / algo::kSiftCells + 1) * kSiftRowPitch + cell % algo::kSiftCells + 1;
     float* const to = entry + cell * algo::kSiftCellAngles;
-    std::memcpy(to, from, sizeof(float) * algo::kSiftCellAngles);
-    to[0] = from[0] + from[algo::kSiftCellAngles];
-    to[1] = from[1] + from[algo::kSiftCellAngles + 1];
+    for (int i = 0; i < algo::kSiftCellAngles; ++i) to[i] = from[i * kSiftAnglePitch];
+    // The last direction's next one. None is next to that, so no other has to be added.
+    to[0] += from[algo::kSiftCellAngles * kSiftAnglePitch];
   }
   hn::Vec<decltype(d)> sums[kParts];
   for (auto& sum : sums) sum = hn::Zero(d);
@@ -228,25 +251,26 @@ HWY_INLINE void FinishSift(const float* histogram, uint8_t* bytes) {
   }
 }
 
+// A sample of a descriptor that is in no complete group.
+struct SiftLateSample {
+  float weight = 0.0f;
+  float in_row = 0.0f;
+  float in_column = 0.0f;
+};
+
 // A descriptor on its way: its samples in order, and how many are in the histogram.
 struct SiftDescription {
   int count = 0;
   int done = 0;
-  const float* weights = nullptr;
-  const float* in_row = nullptr;
-  const float* in_column = nullptr;
   const float* in_angle = nullptr;
-  const float* bins = nullptr;  // integers
-  // Shares of the upper left, upper right, lower left and lower right cell, four floats a sample:
-  // of the direction and of the next one.
-  const float* firsts = nullptr;
-  const float* seconds = nullptr;
+  const float* bins = nullptr;     // integers: place of the upper left cell
+  const float* columns = nullptr;  // integers: of that cell
+  // Shares of the upper left, upper right, lower left and lower right cell, four floats a sample.
+  const float* shares = nullptr;
+  SiftLateSample late[algo::kSiftGroup];
   uint8_t* descriptor = nullptr;
-  alignas(64) float histogram[algo::kSiftHistogramSize];
+  alignas(64) float histogram[kSiftTableSize];
 };
-
-constexpr ptrdiff_t kSiftRight = algo::kSiftCellPitch;
-constexpr ptrdiff_t kSiftBelow = algo::kSiftRowCells * algo::kSiftCellPitch;
 
 // Rows are on different pages, which hardware does not foresee.
 constexpr int kSiftPrefetchRows = 8;
@@ -271,22 +295,20 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
   }
   const bool long_form = count >= algo::kSiftLongAngles;
   ptrdiff_t array = 0;
-  float* const weights = SiftSampleArrays(13, count, &memory->samples, &array);
+  float* const weights = SiftSampleArrays(10, count, &memory->samples, &array);
   float* const in_row = weights + array;
   float* const in_column = weights + 2 * array;
   float* const in_angle = weights + 3 * array;
   float* const bins = weights + 4 * array;
+  float* const columns = weights + 5 * array;
+  float* const shares = weights + 6 * array;
+  const int grouped = algo::SiftGrouped(count);
   description->count = count;
   description->done = 0;
-  description->weights = weights;
-  description->in_row = in_row;
-  description->in_column = in_column;
   description->in_angle = in_angle;
   description->bins = bins;
-  float* const firsts = weights + 5 * array;
-  float* const seconds = weights + 9 * array;
-  description->firsts = firsts;
-  description->seconds = seconds;
+  description->columns = columns;
+  description->shares = shares;
   description->descriptor = task.descriptor;
   std::memset(description->histogram, 0, sizeof(description->histogram));
   const auto cosine = hn::Set(d, patch.cosine);
@@ -328,70 +350,108 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
       auto bin = hn::ConvertTo(di, floor_direction);
       bin = hn::Add(bin, hn::IfThenElseZero(hn::Lt(bin, hn::Zero(di)), angles));
       bin = hn::Sub(bin, hn::IfThenElseZero(hn::Gt(bin, last_angle), angles));
-      // (row + 1) * kSiftRowCells + column + 1, exact in single precision.
-      const auto cell =
-          hn::Add(hn::MulAdd(floor_row, hn::Set(d, float{algo::kSiftRowCells}), floor_column),
-                  hn::Set(d, float{algo::kSiftRowCells + 1}));
-      bin = hn::Add(bin, hn::ConvertTo(di, hn::Mul(cell, hn::Set(d, float{algo::kSiftCellPitch}))));
+      const auto one = hn::Set(di, 1);
+      const auto cell_column = hn::Add(hn::ConvertTo(di, floor_column), one);
+      const auto cell_row = hn::Add(hn::ConvertTo(di, floor_row), one);
+      // Direction * kSiftAnglePitch + row * kSiftRowPitch.
+      bin = hn::ShiftLeft<3>(
+          hn::Add(hn::Add(hn::ShiftLeft<2>(bin), hn::ShiftLeft<1>(bin)), cell_row));
       const int sample = row_sample + u - spans[i].begin;
       const auto r = hn::Sub(place_row, floor_row);
       const auto c = hn::Sub(place_column, floor_column);
       const auto o = hn::Sub(direction, floor_direction);
-      hn::StoreU(weight, d, weights + sample);
-      hn::StoreU(r, d, in_row + sample);
-      hn::StoreU(c, d, in_column + sample);
+      if (sample + kSiftLanes > grouped) {
+        hn::StoreU(weight, d, weights + sample);
+        hn::StoreU(r, d, in_row + sample);
+        hn::StoreU(c, d, in_column + sample);
+      }
       hn::StoreU(o, d, in_angle + sample);
       hn::StoreU(hn::BitCast(d, bin), d, bins + sample);
+      hn::StoreU(hn::BitCast(d, cell_column), d, columns + sample);
       const auto lower = hn::Mul(weight, r);
       const auto upper = hn::Sub(weight, lower);
       const auto lower_right = hn::Mul(lower, c);
       const auto upper_right = hn::Mul(upper, c);
-      const SiftV shares[4] = {hn::Sub(upper, upper_right), upper_right,
-                               hn::Sub(lower, lower_right), lower_right};
-      SiftV first[4];
-      SiftV second[4];
-      for (int j = 0; j < 4; ++j) {
-        second[j] = hn::Mul(shares[j], o);
-        first[j] = hn::Sub(shares[j], second[j]);
-      }
-      hn::StoreInterleaved4(first[0], first[1], first[2], first[3], d, firsts + 4 * sample);
-      hn::StoreInterleaved4(second[0], second[1], second[2], second[3], d, seconds + 4 * sample);
+      hn::StoreInterleaved4(hn::Sub(upper, upper_right), upper_right, hn::Sub(lower, lower_right),
+                            lower_right, d, shares + 4 * sample);
     }
     row_sample += spans[i].end - spans[i].begin;
   }
+  for (int i = grouped; i < count; ++i) {
+    description->late[i - grouped] = {weights[i], in_row[i], in_column[i]};
+  }
 }
 
-// Adds a sample to the bins from `at` on, one float after the other: a pair read at once would
-// often overlap two that are on their way to memory.
-HWY_INLINE void AddSift(const float* HWY_RESTRICT first, const float* HWY_RESTRICT second,
-                        float* HWY_RESTRICT at) {
-  const auto add = [&](ptrdiff_t place, int share) {
-    at[place] += first[share];
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // or compilers join both
-    at[place + 1] += second[share];
+// Masks and indices that move two floats to the columns `column` and `column` + 1 of a row.
+struct SiftColumnTable {
+  alignas(64) int32_t upper[algo::kSiftCells + 1][kSiftRowPitch];
+  alignas(64) int32_t mask[algo::kSiftCells + 1][kSiftRowPitch];
+};
+constexpr SiftColumnTable MakeSiftColumnTable() {
+  SiftColumnTable table = {};
+  for (int column = 0; column <= algo::kSiftCells; ++column) {
+    table.upper[column][column + 1] = 1;
+    table.mask[column][column] = -1;
+    table.mask[column][column + 1] = -1;
+  }
+  return table;
+}
+constexpr SiftColumnTable kSiftColumnTable = MakeSiftColumnTable();
+
+// Adds a sample to its bins.
+HWY_INLINE void AddSift(const SiftDescription& description, int sample, float* histogram) {
+  const float* const shares = description.shares + 4 * sample;
+  const int column = SiftBin(description.columns + sample);
+  float* const at = histogram + SiftBin(description.bins + sample);
+#if HWY_ARCH_X86
+  // Whole rows are added, with zeros in the other cells. Pairs of floats would often overlap two
+  // that are on their way to memory, which is slow; a whole row never does.
+  const __m128 share = _mm_loadu_ps(shares);
+  const __m128 second = _mm_mul_ps(share, _mm_broadcast_ss(description.in_angle + sample));
+  const __m128 first = _mm_sub_ps(share, second);
+  const __m256 firsts = _mm256_set_m128(first, first);
+  const __m256 seconds = _mm256_set_m128(second, second);
+  const __m256i upper =
+      _mm256_load_si256(reinterpret_cast<const __m256i*>(kSiftColumnTable.upper[column]));
+  const __m256i lower = _mm256_add_epi32(upper, _mm256_set1_epi32(2));
+  const __m256 mask = _mm256_load_ps(reinterpret_cast<const float*>(kSiftColumnTable.mask[column]));
+  const auto add = [&](float* row, __m256 values, __m256i places) {
+    const __m256 moved = _mm256_and_ps(_mm256_permutevar_ps(values, places), mask);
+    _mm256_store_ps(row, _mm256_add_ps(_mm256_load_ps(row), moved));
   };
-  add(0, 0);
-  add(kSiftRight, 1);
-  add(kSiftBelow, 2);
-  add(kSiftBelow + kSiftRight, 3);
+  add(at, firsts, upper);
+  add(at + kSiftRowPitch, firsts, lower);
+  add(at + kSiftAnglePitch, seconds, upper);
+  add(at + kSiftAnglePitch + kSiftRowPitch, seconds, lower);
+#else
+  const float o = description.in_angle[sample];
+  for (int i = 0; i < 4; ++i) {
+    float* const bin = at + column + (i / 2) * kSiftRowPitch + i % 2;
+    const float second = shares[i] * o;
+    bin[0] += shares[i] - second;
+    bin[kSiftAnglePitch] += second;
+  }
+#endif
 }
 
 void EndSift(SiftDescription* description) {
   for (int i = description->done; i < description->count; ++i) {
-    const float lower = description->weights[i] * description->in_row[i];
-    const float upper = description->weights[i] - lower;
-    const float lower_right = lower * description->in_column[i];
-    const float upper_right = upper * description->in_column[i];
+    const SiftLateSample& sample = description->late[i - description->done];
+    const float lower = sample.weight * sample.in_row;
+    const float upper = sample.weight - lower;
+    const float lower_right = lower * sample.in_column;
+    const float upper_right = upper * sample.in_column;
     const float o = description->in_angle[i];
-    float* const at = description->histogram + SiftBin(description->bins + i);
-    const auto add = [&](float* pair, float share) {
-      pair[0] += FusedMultiplyAdd(-share, o, share);
-      pair[1] = FusedMultiplyAdd(share, o, pair[1]);
+    float* const at =
+        description->histogram + SiftBin(description->bins + i) + SiftBin(description->columns + i);
+    const auto add = [&](float* bin, float share) {
+      bin[0] += FusedMultiplyAdd(-share, o, share);
+      bin[kSiftAnglePitch] = FusedMultiplyAdd(share, o, bin[kSiftAnglePitch]);
     };
     add(at, upper - upper_right);
-    add(at + kSiftRight, upper_right);
-    add(at + kSiftBelow, lower - lower_right);
-    add(at + kSiftBelow + kSiftRight, lower_right);
+    add(at + 1, upper_right);
+    add(at + kSiftRowPitch, lower - lower_right);
+    add(at + kSiftRowPitch + 1, lower_right);
   }
   FinishSift(description->histogram, description->descriptor);
 }
@@ -416,15 +476,13 @@ void DescribeSift(const SiftDescribeTask* tasks, int count, SiftScratch* scratch
     SiftDescription& b = descriptions[1];
     const bool both = active[0] && active[1];
     const int steps = both ? std::min(left(0), left(1)) : left(active[0] ? 0 : 1);
-    const float* const a_bins = a.bins + a.done;
-    const float* const b_bins = both ? b.bins + b.done : nullptr;
-    const float* const a_first = a.firsts + 4 * a.done;
-    const float* const a_second = a.seconds + 4 * a.done;
-    const float* const b_first = both ? b.firsts + 4 * b.done : nullptr;
-    const float* const b_second = both ? b.seconds + 4 * b.done : nullptr;
-    for (int i = 0; i < steps; ++i) {
-      AddSift(a_first + 4 * i, a_second + 4 * i, a.histogram + SiftBin(a_bins + i));
-      if (both) AddSift(b_first + 4 * i, b_second + 4 * i, b.histogram + SiftBin(b_bins + i));
+    if (both) {
+      for (int i = 0; i < steps; ++i) {
+        AddSift(a, a.done + i, a.histogram);
+        AddSift(b, b.done + i, b.histogram);
+      }
+    } else {
+      for (int i = 0; i < steps; ++i) AddSift(a, a.done + i, a.histogram);
     }
     a.done += steps;
     if (both) b.done += steps;

@@ -7,8 +7,9 @@
 // An octave is made in one pass over its rows. Each blur is a stage that keeps the row-filtered
 // rows that its columns still need; a finished row goes on to the next stage while it is in the
 // first-level cache. Columns are filtered for two rows at once, which share all but two of the rows
-// that they read. The last stage's rows complete the differences, of which three rows are kept for
-// the test of extrema.
+// that they read, and for kSiftBandRows rows by pieces that the first-level cache holds: the rows
+// of all stages together need the second-level cache, and are read from there once a band. The last
+// stage's rows complete the differences, of which three rows are kept for the test of extrema.
 
 #if defined(ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
@@ -33,11 +34,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr int kSiftBandRows = 8;
+
 struct SiftStage {
   const SiftBlur* blur = nullptr;
   float* ring = nullptr;  // row-filtered rows
   int ring_rows = 0;
-  float* input[2] = {};  // rows with room for mirrored pixels on both sides
+  float* input[kSiftBandRows] = {};  // rows with room for mirrored pixels on both sides
   float* image = nullptr;
   int next = 0;  // row of `image`
 };
@@ -117,7 +120,7 @@ HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const Si
 // centre at rows[radius]. Each is stored twice.
 template <int kVectors>
 HWY_INLINE void FilterSiftColumns(const float* const* rows, const SiftBlur& blur, int x,
-                                  float* const (&image)[2], float* const (&copy)[2]) {
+                                  float* const* image, float* const* copy) {
   const SiftF d;
   const int radius = blur.radius;
   SiftV sum[2][kVectors];
@@ -164,9 +167,9 @@ class SiftStream {
     for (int i = first; i < count; ++i) {
       SiftStage& stage = stages_[stage_count_++];
       stage.blur = blurs + (i - first);
-      stage.ring_rows = 2 * stage.blur->radius + 2;
+      stage.ring_rows = 2 * stage.blur->radius + kSiftBandRows;
       stage.image = images[i];
-      size += static_cast<size_t>(stage.ring_rows) * pitch + 2 * InputSize(*stage.blur);
+      size += static_cast<size_t>(stage.ring_rows) * pitch + kSiftBandRows * InputSize(*stage.blur);
     }
     if (layers > 0) size += kKept * static_cast<size_t>(layers + 2) * pitch;
     if (scratch->rows.size() < size) scratch->rows.resize(size);
@@ -184,7 +187,7 @@ class SiftStream {
   }
 
   // Row `y` of the first stage's image is written here before it is pushed.
-  float* Input(int y) { return stages_[0].input[y & 1]; }
+  float* Input(int y) { return stages_[0].input[y % kSiftBandRows]; }
 
   void Push(int y, std::vector<SiftCandidate>* candidates) { Push(0, y, candidates); }
 
@@ -204,15 +207,15 @@ class SiftStream {
   void Push(int index, int y, std::vector<SiftCandidate>* candidates) {
     SiftStage& stage = stages_[index];
     const int radius = stage.blur->radius;
-    float* const input = stage.input[y & 1];
+    float* const input = stage.input[y % kSiftBandRows];
     for (int i = 1; i <= radius; ++i) {
       input[-i] = input[algo::SiftMirror(-i, width_)];
       input[width_ - 1 + i] = input[algo::SiftMirror(width_ - 1 + i, width_)];
     }
     FilterSiftRow(input, width_, *stage.blur, stage.ring + y % stage.ring_rows * pitch_);
     const bool last = y == height_ - 1;
-    while (stage.next < height_ && (last || y >= stage.next + 1 + radius)) {
-      const int count = std::min(2, height_ - stage.next);
+    while (stage.next < height_ && (last || y >= stage.next + kSiftBandRows - 1 + radius)) {
+      const int count = std::min(kSiftBandRows, height_ - stage.next);
       FinishRows(index, count);
       const int from = stage.next;
       stage.next += count;
@@ -226,34 +229,41 @@ class SiftStream {
     }
   }
 
-  // The next `count` <= 2 rows of a stage's image.
+  // The next `count` <= kSiftBandRows rows of a stage's image.
   void FinishRows(int index, int count) {
     SiftStage& stage = stages_[index];
     const int radius = stage.blur->radius;
-    const float* rows[2 * algo::kSiftMaxRadius + 2];
-    for (int i = 0; i < 2 * radius + 2; ++i) {
+    const float* rows[2 * algo::kSiftMaxRadius + kSiftBandRows];
+    for (int i = 0; i < 2 * radius + RoundUp(count, 2); ++i) {
       const int y = algo::SiftMirror(stage.next - radius + i, height_);
       rows[i] = stage.ring + y % stage.ring_rows * pitch_;
     }
-    float* image[2];
-    float* copy[2] = {};
-    for (int i = 0; i < 2; ++i) {
-      const int y = std::min(stage.next + i, stage.next + count - 1);
+    float* image[kSiftBandRows];
+    float* copy[kSiftBandRows] = {};
+    for (int i = 0; i < count; ++i) {
+      const int y = stage.next + i;
       image[i] = stage.image + y * pitch_;
-      if (index + 1 < stage_count_) copy[i] = stages_[index + 1].input[y & 1];
+      if (index + 1 < stage_count_) copy[i] = stages_[index + 1].input[y % kSiftBandRows];
     }
-    if (count == 1) {
-      // The row that would be the lower of two goes where nothing is read.
-      image[1] = stage.input[stage.next & 1 ? 0 : 1];
-      copy[1] = nullptr;
+    if (count % 2 != 0) {
+      // The row that would be the lower of two goes where nothing is read any more.
+      image[count] = stage.input[(stage.next + count) % kSiftBandRows];
+      copy[count] = nullptr;
     }
     constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+    constexpr int kPiece = 64;
     int x = 0;
-    for (; x + kVectors * kSiftLanes <= width_; x += kVectors * kSiftLanes) {
-      FilterSiftColumns<kVectors>(rows, *stage.blur, x, image, copy);
+    for (; x + kPiece <= width_; x += kPiece) {
+      for (int i = 0; i < count; i += 2) {
+        for (int at = x; at < x + kPiece; at += kVectors * kSiftLanes) {
+          FilterSiftColumns<kVectors>(rows + i, *stage.blur, at, image + i, copy + i);
+        }
+      }
     }
     for (; x < width_; x += kSiftLanes) {
-      FilterSiftColumns<1>(rows, *stage.blur, x, image, copy);
+      for (int i = 0; i < count; i += 2) {
+        FilterSiftColumns<1>(rows + i, *stage.blur, x, image + i, copy + i);
+      }
     }
   }
 
