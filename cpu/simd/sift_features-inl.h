@@ -177,32 +177,66 @@ void FindSiftDirections(const float* image, ptrdiff_t pitch,
 
 // ---- Descriptor ----
 
-// The samples of row `v` that count. They follow each other, as both coordinates are monotonous in
-// `u` whatever the rounding. `low` and `high`: columns inside the image and the radius.
-HWY_INLINE SiftSpan SiftSpanOf(const algo::SiftPatch& patch, int v, int low, int high) {
+// True in the lanes whose sample, `u` pixels from the centre of its row, counts:
+// SiftPlace::Counts().
+HWY_INLINE hn::Mask<SiftF> SiftCounts(const algo::SiftPatch& patch, SiftV u, SiftV v_sine,
+                                      SiftV v_cosine) {
+  const SiftF d;
+  const auto middle = hn::Set(d, static_cast<float>(algo::kSiftCells / 2));
+  const auto half = hn::Set(d, 0.5f);
+  const auto place = [&](SiftV cells) { return hn::Sub(hn::Add(cells, middle), half); };
+  const auto column = place(hn::MulSub(u, hn::Set(d, patch.cosine), v_sine));
+  const auto row = place(hn::MulAdd(u, hn::Set(d, patch.sine), v_cosine));
+  const auto least = hn::Set(d, -1.0f);
+  const auto end = hn::Set(d, float{algo::kSiftCells});
+  return hn::And(hn::And(hn::Gt(row, least), hn::Lt(row, end)),
+                 hn::And(hn::Gt(column, least), hn::Lt(column, end)));
+}
+
+// Samples of the rows `v`, v + 1, ... that count, for as many rows as lanes. Those of a row follow
+// each other, as both coordinates are monotonous in `u` whatever the rounding. `low` and `high`:
+// columns inside the image and the radius.
+HWY_INLINE void FindSiftSpans(const algo::SiftPatch& patch, int v, int low, int high,
+                              SiftSpan* spans) {
   // The line enters and leaves the square about here, in real numbers; a step is added on either
   // side.
   constexpr float kHalf = 2.5f;
   constexpr float kLeastSlope = 1e-4f;
-  float from = static_cast<float>(low);
-  float to = static_cast<float>(high);
-  const float fv = static_cast<float>(v);
-  const float slope[2] = {patch.cosine, patch.sine};
-  const float offset[2] = {-fv * patch.sine, fv * patch.cosine};
-  for (int i = 0; i < 2; ++i) {
-    if (std::abs(slope[i]) < kLeastSlope) continue;
-    const float a = (-kHalf - offset[i]) / slope[i];
-    const float b = (kHalf - offset[i]) / slope[i];
-    from = std::max(from, std::min(a, b) - 1.0f);
-    to = std::min(to, std::max(a, b) + 1.0f);
+  const SiftF d;
+  const auto one = hn::Set(d, 1.0f);
+  const auto fv = SiftCount(v);
+  const auto v_sine = hn::Mul(fv, hn::Set(d, patch.sine));
+  const auto v_cosine = hn::Mul(fv, hn::Set(d, patch.cosine));
+  auto from = hn::Set(d, static_cast<float>(low));
+  auto to = hn::Set(d, static_cast<float>(high));
+  const auto cut = [&](float slope, SiftV offset) {
+    if (std::abs(slope) < kLeastSlope) return;
+    const auto pixels = hn::Set(d, 1.0f / slope);
+    const auto a = hn::Mul(hn::Sub(hn::Set(d, -kHalf), offset), pixels);
+    const auto b = hn::Mul(hn::Sub(hn::Set(d, kHalf), offset), pixels);
+    from = hn::Max(from, hn::Floor(hn::Sub(hn::Min(a, b), one)));
+    to = hn::Min(to, hn::Ceil(hn::Add(hn::Max(a, b), one)));
+  };
+  cut(patch.cosine, hn::Neg(v_sine));
+  cut(patch.sine, v_cosine);
+  for (;;) {
+    const auto wrong = hn::AndNot(SiftCounts(patch, from, v_sine, v_cosine), hn::Le(from, to));
+    if (hn::AllFalse(d, wrong)) break;
+    from = hn::Add(from, hn::IfThenElseZero(wrong, one));
   }
-  if (!(from <= to)) return {};
-  SiftSpan span = {std::max(low, static_cast<int>(std::floor(from))),
-                   std::min(high, static_cast<int>(std::ceil(to)))};
-  while (span.begin <= span.end && !algo::SiftPlaceOf(patch, span.begin, v).Counts()) ++span.begin;
-  while (span.begin <= span.end && !algo::SiftPlaceOf(patch, span.end, v).Counts()) --span.end;
-  ++span.end;
-  return span;
+  for (;;) {
+    const auto wrong = hn::AndNot(SiftCounts(patch, to, v_sine, v_cosine), hn::Le(from, to));
+    if (hn::AllFalse(d, wrong)) break;
+    to = hn::Sub(to, hn::IfThenElseZero(wrong, one));
+  }
+  const SiftI di;
+  alignas(64) int32_t begin[kSiftLanes];
+  alignas(64) int32_t end[kSiftLanes];
+  hn::Store(hn::ConvertTo(di, from), di, begin);
+  hn::Store(hn::ConvertTo(di, hn::Max(hn::Add(to, one), from)), di, end);
+  for (int i = 0; i < kSiftLanes; ++i) {
+    spans[i] = begin[i] < end[i] ? SiftSpan{begin[i], end[i]} : SiftSpan{};
+  }
 }
 
 // The histogram of a descriptor as it is made here: [direction][row][column], one direction more
@@ -287,12 +321,12 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
   // How a sample is added depends on how many there are.
   const int rows = std::max(0, v1 - v0 + 1);
   std::vector<SiftSpan>& spans = memory->spans;
-  spans.clear();
-  int count = 0;
-  for (int i = 0; i < rows; ++i) {
-    spans.push_back(SiftSpanOf(patch, v0 + i, u0, u1));
-    count += spans.back().end - spans.back().begin;
+  if (spans.size() < static_cast<size_t>(rows + kSiftLanes)) spans.resize(rows + kSiftLanes);
+  for (int i = 0; i < rows; i += kSiftLanes) {
+    FindSiftSpans(patch, v0 + i, u0, u1, spans.data() + i);
   }
+  int count = 0;
+  for (int i = 0; i < rows; ++i) count += spans[i].end - spans[i].begin;
   const bool long_form = count >= algo::kSiftLongAngles;
   ptrdiff_t array = 0;
   float* const weights = SiftSampleArrays(10, count, &memory->samples, &array);

@@ -19,6 +19,8 @@
 #endif
 
 #include <cstring>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cpu/kernels/sift_kernels.h"
@@ -44,6 +46,83 @@ struct SiftStage {
   float* image = nullptr;
   int next = 0;  // row of `image`
 };
+
+#if HWY_ARCH_X86
+// Lanes kShift, kShift + 1, ... of the two vectors one after the other.
+template <int kShift>
+HWY_INLINE SiftV ShiftSift(SiftV low, SiftV high) {
+#if HWY_TARGET <= HWY_AVX3
+  return SiftV{_mm512_castsi512_ps(
+      _mm512_alignr_epi32(_mm512_castps_si512(high.raw), _mm512_castps_si512(low.raw), kShift))};
+#else
+  const __m256i a = _mm256_castps_si256(low.raw);
+  const __m256i b = _mm256_castps_si256(high.raw);
+  const __m256i middle = _mm256_permute2x128_si256(a, b, 0x21);
+  if constexpr (kShift == 4) {
+    return SiftV{_mm256_castsi256_ps(middle)};
+  } else if constexpr (kShift < 4) {
+    return SiftV{_mm256_castsi256_ps(_mm256_alignr_epi8(middle, a, 4 * kShift))};
+  } else {
+    return SiftV{_mm256_castsi256_ps(_mm256_alignr_epi8(b, middle, 4 * kShift - 16))};
+  }
+#endif
+}
+
+// Adds tap kTap to the sums of four vectors of pixels from `row`, which is aligned, on.
+template <int kRadius, int kTap>
+HWY_INLINE void AddSiftTap(const float* HWY_RESTRICT row, const float* HWY_RESTRICT taps,
+                           SiftV (&sum)[4]) {
+  const SiftF d;
+  constexpr int kOffset = kTap - kRadius;
+  // Pixels from an aligned one on, which is kShift to the left.
+  constexpr int kShift = (kOffset % kSiftLanes + kSiftLanes) % kSiftLanes;
+  const auto tap = hn::Set(d, taps[kOffset < 0 ? -kOffset : kOffset]);
+  const auto pixels = [&](auto vector) {
+    constexpr int kVector = decltype(vector)::value;
+    const float* const at = row + kOffset + kVector * kSiftLanes;
+    // A load from two cache lines takes the time of two. About as many vectors are put together
+    // from aligned ones as keep both kinds of units busy.
+    constexpr bool kOneLine =
+        kSiftLanes == 8 && ((kOffset - kShift) / kSiftLanes + kVector) % 2 == 0;
+    constexpr bool kLoad = kShift == 0 || (kSiftLanes == 8 ? kOneLine : kTap % 2 == 0);
+    if constexpr (kLoad) {
+      return hn::LoadU(d, at);
+    } else {
+      return ShiftSift<kShift>(hn::Load(d, at - kShift), hn::Load(d, at - kShift + kSiftLanes));
+    }
+  };
+  const auto add = [&](auto vector) {
+    constexpr int kVector = decltype(vector)::value;
+    sum[kVector] =
+        kTap == 0 ? hn::Mul(pixels(vector), tap) : hn::MulAdd(pixels(vector), tap, sum[kVector]);
+  };
+  add(std::integral_constant<int, 0>());
+  add(std::integral_constant<int, 1>());
+  add(std::integral_constant<int, 2>());
+  add(std::integral_constant<int, 3>());
+}
+
+// FilterSiftRow() for the beginning of a row, of which it returns the length.
+template <int kRadius, int... kTap>
+HWY_INLINE int FilterSiftRowOf(const float* HWY_RESTRICT row, int width,
+                               const float* HWY_RESTRICT taps, float* HWY_RESTRICT out,
+                               std::integer_sequence<int, kTap...> /*taps*/) {
+  const SiftF d;
+  int x = 0;
+  for (; x + 4 * kSiftLanes <= width; x += 4 * kSiftLanes) {
+    SiftV sum[4];
+    (AddSiftTap<kRadius, kTap>(row + x, taps, sum), ...);
+    for (int i = 0; i < 4; ++i) hn::StoreU(sum[i], d, out + x + i * kSiftLanes);
+  }
+  return x;
+}
+
+template <int kRadius>
+HWY_INLINE int FilterSiftRowOf(const float* row, int width, const SiftBlur& blur, float* out) {
+  return FilterSiftRowOf<kRadius>(row, width, blur.taps, out,
+                                  std::make_integer_sequence<int, 2 * kRadius + 1>());
+}
+#endif
 
 // Row-filtered pixels of `row`, which has `radius` pixels on either side.
 HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const SiftBlur& blur,
@@ -72,8 +151,30 @@ HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const Si
     }
     return;
   }
-  constexpr int kBlock = 8 * kSiftLanes;
   int x = 0;
+#if HWY_ARCH_X86
+  // The blurs of the default options.
+  switch (radius) {
+    case 5:
+      x = FilterSiftRowOf<5>(row, width, blur, out);
+      break;
+    case 6:
+      x = FilterSiftRowOf<6>(row, width, blur, out);
+      break;
+    case 8:
+      x = FilterSiftRowOf<8>(row, width, blur, out);
+      break;
+    case 10:
+      x = FilterSiftRowOf<10>(row, width, blur, out);
+      break;
+    case 13:
+      x = FilterSiftRowOf<13>(row, width, blur, out);
+      break;
+    default:
+      break;
+  }
+#endif
+  constexpr int kBlock = 8 * kSiftLanes;
   for (; x + kBlock <= width; x += kBlock) {
     const float* const from = row + x - radius;
     auto tap = hn::Set(d, blur.taps[radius]);
