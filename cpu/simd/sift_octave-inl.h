@@ -18,6 +18,7 @@
 #define ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
 #endif
 
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -404,42 +405,47 @@ class SiftStream {
     constexpr int kMost = (kLayers == 0 ? algo::kSiftMaxLayers : kLayers) + 2;
     const SiftF d;
     const int differences = (kLayers == 0 ? layers_ : kLayers) + 2;
-    const auto limit = hn::Set(d, least_difference);
-    const auto minus_limit = hn::Neg(limit);
-    // The most and the least of three pixels below each other, one column more on either side.
+    // No difference lies between these and the limits, which it must exceed.
+    const auto least_high = hn::Set(d, std::nextafter(least_difference, 1e30f));
+    const auto most_low = hn::Neg(least_high);
+    // For each layer the most and the least of three pixels below each other in three differences,
+    // one column more on either side.
     alignas(64) float most[kMost][kChunkPx + 2 * kSiftLanes];
     alignas(64) float least[kMost][kChunkPx + 2 * kSiftLanes];
+    const float* above[kMost];
     const float* centre[kMost];
+    const float* below[kMost];
     for (int i = 0; i < differences; ++i) {
-      const float* const above = Difference(i, y - 1) + begin - 1;
-      const float* const at = Difference(i, y) + begin - 1;
-      const float* const below = Difference(i, y + 1) + begin - 1;
-      centre[i] = at + 1;
-      for (int x = 0; x < end - begin + 2; x += kSiftLanes) {
-        const auto a = hn::LoadU(d, above + x);
-        const auto b = hn::LoadU(d, at + x);
-        const auto c = hn::LoadU(d, below + x);
-        hn::Store(hn::Max(hn::Max(a, c), b), d, most[i] + x);
-        hn::Store(hn::Min(hn::Min(a, c), b), d, least[i] + x);
-      }
+      above[i] = Difference(i, y - 1) + begin - 1;
+      centre[i] = Difference(i, y) + begin - 1;
+      below[i] = Difference(i, y + 1) + begin - 1;
     }
-    for (int x = 0; x < end - begin; x += kSiftLanes) {
-      // These are the extremes of the nine places of each difference.
+    for (int x = 0; x < end - begin + 2; x += kSiftLanes) {
       SiftV high[kMost];
       SiftV low[kMost];
       for (int i = 0; i < differences; ++i) {
-        high[i] = hn::Max(hn::Max(hn::Load(d, most[i] + x), hn::LoadU(d, most[i] + x + 2)),
-                          hn::LoadU(d, most[i] + x + 1));
-        low[i] = hn::Min(hn::Min(hn::Load(d, least[i] + x), hn::LoadU(d, least[i] + x + 2)),
-                         hn::LoadU(d, least[i] + x + 1));
+        const auto a = hn::LoadU(d, above[i] + x);
+        const auto b = hn::LoadU(d, centre[i] + x);
+        const auto c = hn::LoadU(d, below[i] + x);
+        high[i] = hn::Max(hn::Max(a, c), b);
+        low[i] = hn::Min(hn::Min(a, c), b);
       }
+      for (int i = 1; i < differences - 1; ++i) {
+        hn::Store(hn::Max(hn::Max(high[i - 1], high[i]), high[i + 1]), d, most[i] + x);
+        hn::Store(hn::Min(hn::Min(low[i - 1], low[i]), low[i + 1]), d, least[i] + x);
+      }
+    }
+    for (int x = 0; x < end - begin; x += kSiftLanes) {
       // No less than all 27, itself among them.
       const auto extrema = [&](int layer) {
-        const auto value = hn::LoadU(d, centre[layer] + x);
-        const auto top = hn::Max(hn::Max(high[layer - 1], high[layer]), high[layer + 1]);
-        const auto bottom = hn::Min(hn::Min(low[layer - 1], low[layer]), low[layer + 1]);
-        return hn::Or(hn::And(hn::Ge(value, top), hn::Gt(value, limit)),
-                      hn::And(hn::Le(value, bottom), hn::Lt(value, minus_limit)));
+        const auto value = hn::LoadU(d, centre[layer] + x + 1);
+        const float* const highs = most[layer] + x;
+        const float* const lows = least[layer] + x;
+        const auto top = hn::Max(hn::Max(hn::Load(d, highs), least_high),
+                                 hn::Max(hn::LoadU(d, highs + 1), hn::LoadU(d, highs + 2)));
+        const auto bottom = hn::Min(hn::Min(hn::Load(d, lows), most_low),
+                                    hn::Min(hn::LoadU(d, lows + 1), hn::LoadU(d, lows + 2)));
+        return hn::Or(hn::Ge(value, top), hn::Le(value, bottom));
       };
       auto any = extrema(1);
       for (int layer = 2; layer <= differences - 2; ++layer) any = hn::Or(any, extrema(layer));
