@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cpu/kernels/sift_kernels.h"
@@ -128,29 +129,45 @@ HWY_INLINE int32_t SiftBin(const float* stored) {
   return bin;
 }
 
-void FindSiftDirections(const float* image, ptrdiff_t pitch,
-                        const algo::SiftOrientationWindow& window, SiftScratch* scratch,
-                        float (&histogram)[algo::kSiftDirections]) {
+// Histograms of directions that are made at once: neighbouring samples often meet in the same bin,
+// where each waits for the one before it.
+constexpr int kSiftHistograms = 4;
+
+// A histogram on its way: its samples in order. Those in no complete group come last.
+struct SiftDirectionSamples {
+  const float* products = nullptr;
+  const float* bins = nullptr;  // integers
+  float* histogram = nullptr;
+  int left = 0;  // in complete groups
+  int late = 0;
+  float late_weights[algo::kSiftGroup];
+  float late_magnitudes[algo::kSiftGroup];
+};
+
+// `memory`: four arrays of `array` floats.
+void SampleSiftDirections(SiftDirectionTask* task, float* memory, ptrdiff_t array,
+                          SiftDirectionSamples* samples) {
   const SiftF d;
   const SiftI di;
+  const algo::SiftOrientationWindow& window = task->window;
   const int count = window.count();
+  const int grouped = algo::SiftGrouped(count);
   const bool long_form = count >= algo::kSiftLongAngles;
-  ptrdiff_t array = 0;
-  float* const weights = SiftSampleArrays(4, count, &scratch->samples, &array);
-  float* const magnitudes = weights + array;
-  float* const products = weights + 2 * array;
-  float* const bins = weights + 3 * array;
+  float* const products = memory;
+  float* const bins = memory + array;
+  float* const weights = memory + 2 * array;
+  float* const magnitudes = memory + 3 * array;
   const auto falloff = hn::Set(d, window.falloff);
   const auto directions = hn::Set(di, algo::kSiftDirections);
   const auto last_direction = hn::Set(di, algo::kSiftDirections - 1);
   int row_sample = 0;
   for (int v = window.y0; v < window.y1; ++v) {
-    const float* const row = image + v * pitch;
+    const float* const row = task->image + v * task->pitch;
     const auto square_v = hn::Set(d, static_cast<float>((v - window.y) * (v - window.y)));
     for (int u = window.x0; u < window.x1; u += kSiftLanes) {
       const float* const at = row + u;
       const auto dx = hn::Sub(hn::LoadU(d, at + 1), hn::LoadU(d, at - 1));
-      const auto dy = hn::Sub(hn::LoadU(d, at - pitch), hn::LoadU(d, at + pitch));
+      const auto dy = hn::Sub(hn::LoadU(d, at - task->pitch), hn::LoadU(d, at + task->pitch));
       const auto from_centre = SiftCount(u - window.x);
       const auto square = hn::MulAdd(from_centre, from_centre, square_v);
       const auto weight = SiftExps(hn::Mul(square, falloff));
@@ -159,19 +176,80 @@ void FindSiftDirections(const float* image, ptrdiff_t pitch,
           hn::Mul(SiftAngles(dy, dx, long_form), hn::Set(d, algo::kSiftDirections / 360.0f)));
       bin = hn::Sub(bin, hn::IfThenElseZero(hn::Gt(bin, last_direction), directions));
       const int sample = row_sample + u - window.x0;
-      hn::StoreU(weight, d, weights + sample);
-      hn::StoreU(magnitude, d, magnitudes + sample);
+      if (sample + kSiftLanes > grouped) {
+        hn::StoreU(weight, d, weights + sample);
+        hn::StoreU(magnitude, d, magnitudes + sample);
+      }
       hn::StoreU(hn::Mul(weight, magnitude), d, products + sample);
       hn::StoreU(hn::BitCast(d, bin), d, bins + sample);
     }
     row_sample += window.x1 - window.x0;
   }
-  std::fill(std::begin(histogram), std::end(histogram), 0.0f);
-  const int grouped = algo::SiftGrouped(count);
-  for (int i = 0; i < count; ++i) {
-    const int32_t bin = SiftBin(bins + i);
-    histogram[bin] = i < grouped ? histogram[bin] + products[i]
-                                 : FusedMultiplyAdd(weights[i], magnitudes[i], histogram[bin]);
+  std::fill(std::begin(task->histogram), std::end(task->histogram), 0.0f);
+  samples->products = products;
+  samples->bins = bins;
+  samples->histogram = task->histogram;
+  samples->left = grouped;
+  samples->late = count - grouped;
+  std::copy(weights + grouped, weights + count, samples->late_weights);
+  std::copy(magnitudes + grouped, magnitudes + count, samples->late_magnitudes);
+}
+
+// Adds the next `steps` samples of the first kCount histograms.
+template <int kCount>
+HWY_INLINE void AddSiftDirections(SiftDirectionSamples* samples, int steps) {
+  const float* products[kCount];
+  const float* bins[kCount];
+  float* histograms[kCount];
+  for (int k = 0; k < kCount; ++k) {
+    products[k] = samples[k].products;
+    bins[k] = samples[k].bins;
+    histograms[k] = samples[k].histogram;
+    samples[k].products += steps;
+    samples[k].bins += steps;
+    samples[k].left -= steps;
+  }
+  for (int i = 0; i < steps; ++i) {
+    for (int k = 0; k < kCount; ++k) histograms[k][SiftBin(bins[k] + i)] += products[k][i];
+  }
+}
+
+void FindSiftDirections(SiftDirectionTask* tasks, int count, SiftScratch* scratch) {
+  int most = 0;
+  for (int i = 0; i < count; ++i) most = std::max(most, tasks[i].window.count());
+  ptrdiff_t array = 0;
+  float* const memory = SiftSampleArrays(4 * kSiftHistograms, most, &scratch->samples, &array);
+  SiftDirectionSamples samples[kSiftHistograms];
+  float* part[kSiftHistograms];
+  for (int k = 0; k < kSiftHistograms; ++k) part[k] = memory + 4 * array * k;
+  int next = 0;
+  int active = 0;
+  for (;;) {
+    while (active < kSiftHistograms && next < count) {
+      SampleSiftDirections(&tasks[next++], part[active], array, &samples[active]);
+      ++active;
+    }
+    if (active == 0) return;
+    int steps = samples[0].left;
+    for (int k = 1; k < active; ++k) steps = std::min(steps, samples[k].left);
+    if (active == kSiftHistograms) {
+      AddSiftDirections<kSiftHistograms>(samples, steps);
+    } else if (active == 2) {
+      AddSiftDirections<2>(samples, steps);
+    } else {
+      for (int k = 0; k < active; ++k) AddSiftDirections<1>(samples + k, steps);
+    }
+    for (int k = active - 1; k >= 0; --k) {
+      SiftDirectionSamples& one = samples[k];
+      if (one.left != 0) continue;
+      for (int i = 0; i < one.late; ++i) {
+        float& bin = one.histogram[SiftBin(one.bins + i)];
+        bin = FusedMultiplyAdd(one.late_weights[i], one.late_magnitudes[i], bin);
+      }
+      --active;
+      std::swap(samples[k], samples[active]);
+      std::swap(part[k], part[active]);
+    }
   }
 }
 
