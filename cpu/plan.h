@@ -66,7 +66,7 @@ class CpuPlan final : public FeaturePlan {
 
   // Memory for one frame, which may have a mask; null when there is none to be had now.
   std::shared_ptr<Workspace> LeaseWorkspace(bool has_mask) const;
-  // Those that no frame uses are idle there.
+  // The pool keeps the workspaces that no frame uses.
   const std::shared_ptr<RecyclingPool<Workspace>>& workspaces() const { return workspaces_; }
   // Memory for the pyramid that the state of a frame keeps; null when there is none to be had.
   std::shared_ptr<KeptPyramid> LeasePyramid() const;

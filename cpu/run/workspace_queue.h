@@ -75,7 +75,7 @@ class WorkspaceQueue {
   static absl::Status NoMemory();
   // Their workspaces are freed with the last holder.
   void ForgetGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What is freed next counts as a frame until End(): others wait for its memory.
+  // Frames wait for memory until End(), as if a frame ran: the caller frees some.
   std::vector<Known> BeginToFree() ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<Workspace> Find(const CpuPlan& plan, bool has_mask)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

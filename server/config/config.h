@@ -37,7 +37,7 @@ std::string DefaultText(const ConfigField& field);
 // Sets a field, or adds to it where it is a list, as a flag or a default says it. An error tells
 // what must be given, and has no name in it; ranges are checked by ValidateConfig().
 absl::Status SetFromText(const ConfigField& field, const std::string& text, server::Config* config);
-// The flag of the program that is probably meant, "" if none is alike.
+// Returns the flag of the program that is probably meant, "" if none is alike.
 std::string MeantFlag(absl::string_view flag);
 // "KEY is gone: ..." of a key or flag that was removed, "" of any other.
 std::string ReplacementOf(absl::string_view key);

@@ -84,7 +84,7 @@ enum class ClientEvent { kStream, kReference };
 // Something that a client did, at level info: `line()` is "event=name key=value ...". At most a few
 // lines of the kind in a second, as above.
 void LogClientEvent(ClientEvent kind, absl::FunctionRef<std::string()> line);
-// The same with a limit of the caller's own.
+// This one takes a limit of the caller's own.
 void LogClientEvent(RateLimit& limit, absl::FunctionRef<std::string()> line);
 
 }  // namespace orbserve

@@ -12,7 +12,8 @@
 namespace orbserve {
 namespace {
 
-// What is wrong with the streams of a process that was started without one of them; 0: nothing.
+// Returns what is wrong with the streams of a process that was started without one of them; 0:
+// nothing.
 int FaultsWithout(int stream) {
   close(stream);
   ReserveStandardStreams();

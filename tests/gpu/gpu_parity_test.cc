@@ -438,7 +438,7 @@ TEST_F(GpuParityTest, SmallMemoryLimitShrinksTheBatchThenRefuses) {
   ASSERT_TRUE(fewer.ok()) << fewer.status();
   EXPECT_LT((*fewer)->max_batch_frames(), 32);
   EXPECT_GE((*fewer)->max_batch_frames(), 1);
-  // What is announced holds.
+  // A frame of the announced pixels is not refused.
   const int64_t most = small->MaxFramePixels(int64_t{1} << 26);
   EXPECT_LT(most, int64_t{1} << 26);
   for (const Preset& preset : Presets()) {

@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"
 #include "server/server.h"
+#include "tests/support/image_makers.h"
 
 namespace orbserve {
 
@@ -44,6 +45,18 @@ inline v1::Frame MakeFrame(int width_px, int height_px, uint32_t seed) {
   frame.set_height_px(static_cast<uint32_t>(height_px));
   frame.set_sequence(seed);
   frame.set_pixels(BlockPixels(width_px, height_px, seed));
+  return frame;
+}
+
+inline v1::Frame FrameOf(const testing::TestImage& image) {
+  v1::Frame frame;
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  frame.set_width_px(static_cast<uint32_t>(image.width_px()));
+  frame.set_height_px(static_cast<uint32_t>(image.height_px()));
+  for (int y = 0; y < image.height_px(); ++y) {
+    frame.mutable_pixels()->append(reinterpret_cast<const char*>(image.view().Row(y)),
+                                   static_cast<size_t>(image.width_px()));
+  }
   return frame;
 }
 

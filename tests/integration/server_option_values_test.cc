@@ -30,18 +30,6 @@ namespace {
 using ::orbserve::testing::OptionValue;
 using ::testing::ElementsAreArray;
 
-v1::Frame FrameOf(const testing::TestImage& image) {
-  v1::Frame frame;
-  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
-  frame.set_width_px(static_cast<uint32_t>(image.width_px()));
-  frame.set_height_px(static_cast<uint32_t>(image.height_px()));
-  for (int y = 0; y < image.height_px(); ++y) {
-    frame.mutable_pixels()->append(reinterpret_cast<const char*>(image.view().Row(y)),
-                                   static_cast<size_t>(image.width_px()));
-  }
-  return frame;
-}
-
 class ServerOptionValueTest : public ServerTest, public ::testing::WithParamInterface<OptionValue> {
  protected:
   // Expects the answer of the CPU backend for the options of the value.

@@ -26,18 +26,6 @@ v1::Pipeline SiftPipeline() {
   return pipeline;
 }
 
-v1::Frame FrameOf(const testing::TestImage& image) {
-  v1::Frame frame;
-  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
-  frame.set_width_px(static_cast<uint32_t>(image.width_px()));
-  frame.set_height_px(static_cast<uint32_t>(image.height_px()));
-  for (int y = 0; y < image.height_px(); ++y) {
-    frame.mutable_pixels()->append(reinterpret_cast<const char*>(image.view().Row(y)),
-                                   static_cast<size_t>(image.width_px()));
-  }
-  return frame;
-}
-
 // The columns of an answer, those that are not read from clients as well.
 Features FeaturesOf(const v1::FeatureSet& set) {
   const auto read = FeaturesFromProto(set);
@@ -87,7 +75,7 @@ TEST_F(SiftTest, TheWireHasTheRowsOfOpenCv) {
   EXPECT_EQ(set.descriptor_bytes(), 128u);
   EXPECT_EQ(set.layer_size(), set.x_size());
   EXPECT_THAT(set.octave(), ::testing::Contains(-1));
-  // As in cpu_backend_sift_test.cc.
+  // cpu_backend_sift_test.cc expects the same.
   EXPECT_EQ(set.x_size(), 200);
   EXPECT_EQ(testing::Crc32(testing::SiftRecordsOf(FeaturesOf(set))), 0x2bb95072u);
 }

@@ -121,7 +121,7 @@ class Http2Guard {
   int64_t last_call_ms() const { return last_call_ms_; }
   // Bytes of messages that have begun and not ended. gRPC keeps them.
   int64_t unfinished_bytes() const { return unfinished_bytes_; }
-  // Of the large ones of them, and how many bytes these lack.
+  // These count the large ones of them alone: what has come, and what they lack.
   int64_t large_bytes() const { return large_bytes_; }
   int64_t missing_bytes() const { return missing_bytes_; }
   // Processor time that gRPC takes for what was received, roughly.

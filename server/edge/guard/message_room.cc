@@ -61,7 +61,7 @@ MessageRoom::Decision MessageRoom::GoOn(int64_t now_ms) {
   }
   if (first_ >= 0 && waiting() > 0 && IsLate(now_ms)) {
     const int64_t held = members_[first_].held;
-    // What it holds counts among the others from now on; as much as small messages have is lent.
+    // It counts among the others from now on, which may borrow what small messages have.
     if (shared_held_ + held > 2 * shared_bytes_) {
       decision.late = first_;
       return decision;

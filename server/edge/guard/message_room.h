@@ -43,8 +43,8 @@ class MessageRoom {
   // The large messages that a connection has begun hold `held` bytes and lack `missing`. With
   // nothing missing it is no longer here. `address`: whose it is.
   void Set(int connection, size_t address, int64_t held, int64_t missing);
-  // Of the `most` bytes that might be read from a connection that is here, returns how many may be.
-  // 0: it waits, until GoOn() names it.
+  // Returns how many of `most` bytes may be read from a connection that is here. 0: it waits, until
+  // GoOn() names it.
   size_t MayRead(int connection, size_t most, int64_t now_ms);
   // Connections that wait.
   int waiting() const { return waiting_.load(std::memory_order_relaxed); }
