@@ -36,6 +36,12 @@
 #include "gpu/steps/select/quadtree.h"
 #include "gpu/steps/select/rank.h"
 #include "gpu/steps/select/survivors.h"
+#include "gpu/steps/sift/descriptors.h"
+#include "gpu/steps/sift/directions.h"
+#include "gpu/steps/sift/extrema.h"
+#include "gpu/steps/sift/order.h"
+#include "gpu/steps/sift/scale_space.h"
+#include "gpu/steps/sift/sift_geometry.h"
 #include "gpu/steps/suppress/cell.h"
 #include "gpu/steps/suppress/low_threshold.h"
 #include "gpu/steps/suppress/minimum_distance.h"
@@ -87,6 +93,20 @@ void AddKeySelection(const CompiledPipeline& pipeline, const KeyListBuffers& key
   }
 }
 
+// Adds the steps of the detector SIFT, which is one method from the frame to the descriptors.
+void AddSift(const CompiledPipeline& pipeline, const LevelImageBuffers& images,
+             CompiledSteps* compiled) {
+  const SiftBuffers buffers(pipeline, &compiled->layout);
+  StepList& list = compiled->list;
+  const StepList::Id clear = list.Add(
+      Branch::kSide, std::make_unique<ClearCountersStep>(/*has_histograms=*/false, std::nullopt));
+  list.Add(Branch::kMain, std::make_unique<SiftScaleSpaceStep>(images, buffers));
+  list.Add(Branch::kMain, std::make_unique<SiftExtremaStep>(buffers), {clear});
+  list.Add(Branch::kMain, std::make_unique<SiftDirectionsStep>(buffers));
+  list.Add(Branch::kMain, std::make_unique<SiftOrderStep>(buffers));
+  list.Add(Branch::kMain, std::make_unique<SiftDescriptorsStep>(pipeline, buffers));
+}
+
 }  // namespace
 
 CompiledSteps CompileSteps(const CompiledPipeline& pipeline, bool reads_in_place) {
@@ -99,6 +119,10 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline, bool reads_in_place
   const PipelineOptions& options = pipeline.spec.pipeline;
   const LevelImageBuffers images(pipeline, reads_in_place, &layout);
   compiled.input = images.input();
+  if (HasScaleSpace(options)) {
+    AddSift(pipeline, images, &compiled);
+    return compiled;
+  }
   std::optional<ResponseMapBuffers> maps;
   if (HasResponseMap(options) || HasZones(options)) maps.emplace(pipeline, &layout);
   std::optional<FastCornerListBuffers> corners;

@@ -12,6 +12,7 @@
 #include "features/errors.h"
 #include "features/given_keypoints.h"
 #include "features/pipeline/detection.h"
+#include "features/pipeline/sift_rows.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -82,7 +83,11 @@ absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job,
 bool IsTruncated(const CompiledPipeline& pipeline, const FrameJob& job, const FrameReport& report) {
   int64_t survivors = 0;
   for (const int32_t of_level : report.survivors) survivors += of_level;
-  return pipeline.CutsFor(job.parameters).Truncates(survivors, report.total);
+  const Cuts cuts = pipeline.CutsFor(job.parameters);
+  if (HasScaleSpace(pipeline.spec.pipeline)) {
+    return (cuts.wanted > cuts.capacity ? survivors : report.total) > cuts.capacity;
+  }
+  return cuts.Truncates(survivors, report.total);
 }
 
 bool MovesLapping(const CompiledPipeline& pipeline, const FrameJob& job) {
@@ -112,7 +117,12 @@ void CopyLappingRecords(const CompiledPipeline& pipeline, const FeatureRecord* r
 void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
                  const uint8_t* descriptors, int first, int count, Features* features) {
   const auto begin = static_cast<size_t>(first);
-  for (int run = 0; run < count;) {
+  const bool is_sift = HasScaleSpace(pipeline.spec.pipeline);
+  if (is_sift) {
+    SetSiftRows(reinterpret_cast<const algo::SiftFeature*>(records), static_cast<size_t>(count),
+                pipeline.spec.pipeline.sift.first_octave, begin, features);
+  }
+  for (int run = 0; run < count && !is_sift;) {
     const int32_t octave = records[run].level;
     const int end = static_cast<int>(
         std::upper_bound(records + run, records + count, octave,

@@ -71,7 +71,8 @@ void CopyLappingRecords(const CompiledPipeline& pipeline, const FeatureRecord* r
                         const uint8_t* descriptors, int count, LappingRows* rows,
                         Features* features);
 
-// Appends `count` records and their descriptors to the answer's columns, from row `first`.
+// Appends `count` records, of SIFT an algo::SiftFeature each, and their descriptors to the answer's
+// columns, from row `first`.
 void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
                  const uint8_t* descriptors, int first, int count, Features* features);
 

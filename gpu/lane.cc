@@ -73,7 +73,8 @@ absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(const LaneContext& context, i
   ORBSERVE_ASSIGN_OR_RETURN(lane->end_, Event::Create(Event::Timing::kOn));
   const int frames = FramesOfClass(ClassOfFrames(context.max_batch_frames));
   const size_t row_bytes =
-      static_cast<size_t>(frames) * PinnedSide::RowBytes(kFirstRows, kFirstDescriptorBytes, false);
+      static_cast<size_t>(frames) *
+      PinnedSide::RowBytes(kFirstRows, sizeof(FeatureRecord), kFirstDescriptorBytes, false);
   for (PinnedSide& side : lane->sides_) {
     ORBSERVE_RETURN_IF_ERROR(side.Create(frames, row_bytes, context.pinned_budget));
   }
@@ -218,7 +219,8 @@ absl::Status Lane::MakeRoom(FrameBatch* batch, PinnedSide* side) {
   size_t list_bytes = 0;
   for (const FrameWork& work : batch->works) {
     if (work.place < 0) continue;
-    row_bytes += PinnedSide::RowBytes(work.room.rows, descriptor_bytes, !work.given.empty());
+    row_bytes += PinnedSide::RowBytes(work.room.rows, RecordBytes(plan.pipeline()),
+                                      descriptor_bytes, !work.given.empty());
     list_bytes += work.room.list_bytes();
   }
   ORBSERVE_RETURN_IF_ERROR(side->BeginBatch(row_bytes));
@@ -260,8 +262,8 @@ void Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
     std::copy(room.survivors.begin(), room.survivors.end(), params.survivor_room);
     std::copy(room.ranked.begin(), room.ranked.end(), params.ranked_room);
     params.record_capacity = room.rows;
-    GivenEntry* const given =
-        side->PlaceRows(work.place, room.rows, descriptor_bytes, !work.given.empty());
+    GivenEntry* const given = side->PlaceRows(work.place, room.rows, RecordBytes(plan.pipeline()),
+                                              descriptor_bytes, !work.given.empty());
     if (given != nullptr) {
       params.given_count =
           std::min(static_cast<int32_t>(work.given.size()), params.record_capacity);

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "features/algo/pyramid.h"
 #include "features/errors.h"
-#include "features/pipeline/detection.h"
 #include "features/work.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
@@ -57,11 +56,6 @@ GpuPlan::GpuPlan(CompiledPipeline pipeline, const Limits& limits)
 absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::OnNoDevice(const PlanSpec& spec,
                                                              const Limits& limits) {
   ORBSERVE_ASSIGN_OR_RETURN(CompiledPipeline pipeline, CompilePipeline(spec));
-  if (HasScaleSpace(spec.pipeline)) {
-    return MakeError(ErrorReason::kUnsupported,
-                     "detect.detector is SIFT, which the backend cuda of this version does not "
-                     "compute; allowed: another detector, or a server with the backend cpu");
-  }
   return std::shared_ptr<GpuPlan>(new GpuPlan(std::move(pipeline), limits));
 }
 

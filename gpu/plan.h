@@ -55,7 +55,7 @@ class GpuPlan final : public FeaturePlan {
   };
 
   // INVALID_ARGUMENT for bad options or sizes, and (TOO_LARGE) when the workspace of one frame with
-  // its mask does not fit into an arena; UNIMPLEMENTED for the detector SIFT.
+  // its mask does not fit into an arena.
   static absl::StatusOr<std::shared_ptr<GpuPlan>> Create(const PlanSpec& spec,
                                                          const Limits& limits);
 

@@ -50,16 +50,10 @@ struct SiftCandidate {
   int16_t x = 0;
 };
 
-// Samples of a row of a descriptor: columns from its centre, the end not included.
-struct SiftSpan {
-  int begin = 0;
-  int end = 0;
-};
-
 // Samples of a descriptor.
 struct SiftSampleMemory {
   std::vector<float> samples;
-  std::vector<SiftSpan> spans;
+  std::vector<algo::SiftSpan> spans;
 };
 
 // Memory that kernels need besides their arguments; grows, and is then kept.
@@ -75,7 +69,7 @@ struct SiftScratch {
       floats += one.samples.capacity();
       spans += one.spans.capacity();
     }
-    return floats * sizeof(float) + spans * sizeof(SiftSpan);
+    return floats * sizeof(float) + spans * sizeof(algo::SiftSpan);
   }
 };
 

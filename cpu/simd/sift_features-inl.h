@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -159,32 +158,9 @@ void FindSiftDirections(const float* image, ptrdiff_t pitch,
 
 // ---- Descriptor ----
 
-// The samples of row `v` that count. They follow each other, as both coordinates are monotonous in
-// `u` whatever the rounding. `low` and `high`: columns inside the image and the radius.
-HWY_INLINE SiftSpan SiftSpanOf(const algo::SiftPatch& patch, int v, int low, int high) {
-  // The line enters and leaves the square about here, in real numbers; a step is added on either
-  // side.
-  constexpr float kHalf = 2.5f;
-  constexpr float kLeastSlope = 1e-4f;
-  float from = static_cast<float>(low);
-  float to = static_cast<float>(high);
-  const float fv = static_cast<float>(v);
-  const float slope[2] = {patch.cosine, patch.sine};
-  const float offset[2] = {-fv * patch.sine, fv * patch.cosine};
-  for (int i = 0; i < 2; ++i) {
-    if (std::abs(slope[i]) < kLeastSlope) continue;
-    const float a = (-kHalf - offset[i]) / slope[i];
-    const float b = (kHalf - offset[i]) / slope[i];
-    from = std::max(from, std::min(a, b) - 1.0f);
-    to = std::min(to, std::max(a, b) + 1.0f);
-  }
-  if (!(from <= to)) return {};
-  SiftSpan span = {std::max(low, static_cast<int>(std::floor(from))),
-                   std::min(high, static_cast<int>(std::ceil(to)))};
-  while (span.begin <= span.end && !algo::SiftPlaceOf(patch, span.begin, v).Counts()) ++span.begin;
-  while (span.begin <= span.end && !algo::SiftPlaceOf(patch, span.end, v).Counts()) --span.end;
-  ++span.end;
-  return span;
+// Inlined, so that its fused multiply-adds are instructions.
+HWY_FLATTEN algo::SiftSpan SpanOfSiftRow(const algo::SiftPatch& patch, int v, int low, int high) {
+  return algo::SiftSpanOf(patch, v, low, high);
 }
 
 HWY_INLINE void FinishSift(const float* histogram, algo::SiftNorm norm, uint8_t* bytes) {
@@ -265,11 +241,11 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
   const int u1 = std::min(patch.radius, task.width_px - 2 - patch.x);
   // How a sample is added depends on how many there are.
   const int rows = std::max(0, v1 - v0 + 1);
-  std::vector<SiftSpan>& spans = memory->spans;
+  std::vector<algo::SiftSpan>& spans = memory->spans;
   spans.clear();
   int count = 0;
   for (int i = 0; i < rows; ++i) {
-    spans.push_back(SiftSpanOf(patch, v0 + i, u0, u1));
+    spans.push_back(SpanOfSiftRow(patch, v0 + i, u0, u1));
     count += spans.back().end - spans.back().begin;
   }
   const bool long_form = count >= algo::kSiftLongAngles;

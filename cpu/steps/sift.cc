@@ -14,6 +14,7 @@
 #include "cpu/kernels/sift_kernels.h"
 #include "cpu/memory/thread_scratch.h"
 #include "features/algo/sift_descriptor.h"
+#include "features/pipeline/sift_rows.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -110,20 +111,8 @@ void GatherSift(const FrameContext& frame, Features* features) {
   const Cuts& cuts = frame.cuts;
   features->truncated = (cuts.wanted > cuts.capacity ? memory.found : kept) > cuts.capacity;
   features->Resize(static_cast<size_t>(std::min<int64_t>(kept, cuts.capacity)));
-  features->layer.resize(features->count());
-  features->layer_fraction.resize(features->count());
-  const int first_octave = frame.pipeline.spec.pipeline.sift.first_octave;
-  for (size_t i = 0; i < features->count(); ++i) {
-    const algo::SiftFeature& feature = memory.keypoints[i];
-    features->x[i] = feature.x;
-    features->y[i] = feature.y;
-    features->size[i] = feature.size;
-    features->angle_deg[i] = feature.angle_deg;
-    features->response[i] = feature.response;
-    features->octave[i] = (feature.octave & 0xFF) + first_octave;
-    features->layer[i] = static_cast<uint8_t>(feature.octave >> 8);
-    features->layer_fraction[i] = static_cast<uint8_t>(feature.octave >> 16);
-  }
+  SetSiftRows(memory.keypoints.data(), features->count(),
+              frame.pipeline.spec.pipeline.sift.first_octave, 0, features);
   if (!features->descriptors.empty()) {
     std::memcpy(features->descriptors.data(), memory.descriptors.data(),
                 features->descriptors.size());

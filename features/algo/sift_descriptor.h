@@ -48,8 +48,8 @@ struct SiftPatch {
 };
 
 // `x`, `y` and `scale` in pixels of the octave, `angle_deg` in [0, 360) as the feature's.
-inline SiftPatch SiftPatchOf(float x, float y, float scale, float angle_deg, int width_px,
-                             int height_px) {
+ORBSERVE_HOST_DEVICE inline SiftPatch SiftPatchOf(float x, float y, float scale, float angle_deg,
+                                                  int width_px, int height_px) {
   SiftPatch patch;
   patch.x = RoundToInt(x);
   patch.y = RoundToInt(y);
@@ -89,30 +89,91 @@ ORBSERVE_HOST_DEVICE inline SiftPlace SiftPlaceOf(const SiftPatch& patch, int u,
           FusedMultiplyAdd(column, column, row * row) * -0.125f};
 }
 
+// Columns from the centre, the end not included.
+struct SiftSpan {
+  int begin = 0;
+  int end = 0;
+};
+
+// The samples of row `v` that count. They follow each other, as both coordinates are monotonous in
+// `u` whatever the rounding. `low` and `high`: columns inside the image and the radius.
+ORBSERVE_HOST_DEVICE inline SiftSpan SiftSpanOf(const SiftPatch& patch, int v, int low, int high) {
+  // The line enters and leaves the square about here, in real numbers; a step is added on either
+  // side.
+  constexpr float kHalf = 2.5f;
+  constexpr float kLeastSlope = 1e-4f;
+  float from = static_cast<float>(low);
+  float to = static_cast<float>(high);
+  const float fv = static_cast<float>(v);
+  const float slope[2] = {patch.cosine, patch.sine};
+  const float offset[2] = {-fv * patch.sine, fv * patch.cosine};
+  for (int i = 0; i < 2; ++i) {
+    if ((slope[i] < 0.0f ? -slope[i] : slope[i]) < kLeastSlope) continue;
+    const float a = (-kHalf - offset[i]) / slope[i];
+    const float b = (kHalf - offset[i]) / slope[i];
+    from = Max(from, Min(a, b) - 1.0f);
+    to = Min(to, Max(a, b) + 1.0f);
+  }
+  if (!(from <= to)) return {};
+  SiftSpan span = {Max(low, FloorToInt(from)), Min(high, FloorToInt(to) + 1)};
+  while (span.begin <= span.end && !SiftPlaceOf(patch, span.begin, v).Counts()) ++span.begin;
+  while (span.begin <= span.end && !SiftPlaceOf(patch, span.end, v).Counts()) --span.end;
+  ++span.end;
+  return span;
+}
+
+// What a sample gives to the bins of one direction, and the next one, of the cells around it.
+struct SiftSpread {
+  float weight = 0.0f;
+  int direction = 0;
+  float in_direction = 0.0f;  // from that direction to the next one, [0, 1]
+};
+template <typename Table>
+ORBSERVE_HOST_DEVICE inline SiftSpread SiftSpreadOf(const SiftPatch& patch, const SiftPlace& place,
+                                                    float angle_deg, float magnitude,
+                                                    const Table& table) {
+  constexpr float kPerDegree = kSiftCellAngles / 360.0f;
+  const float direction = (angle_deg - patch.angle_deg) * kPerDegree;
+  int bin = FloorToInt(direction);
+  const float in_direction = direction - static_cast<float>(bin);
+  if (bin < 0) bin += kSiftCellAngles;
+  if (bin >= kSiftCellAngles) bin -= kSiftCellAngles;
+  return {magnitude * SiftExpBy(place.exponent, table), bin, in_direction};
+}
+
+// Shares of a weight in the four cells around a place.
+struct SiftShares {
+  float upper_left = 0.0f;
+  float upper_right = 0.0f;
+  float lower_left = 0.0f;
+  float lower_right = 0.0f;
+};
+ORBSERVE_HOST_DEVICE inline SiftShares SiftSharesOf(const SiftPlace& place, float weight) {
+  const float r = place.row - static_cast<float>(FloorToInt(place.row));
+  const float c = place.column - static_cast<float>(FloorToInt(place.column));
+  const float lower = weight * r;
+  const float upper = weight - lower;
+  SiftShares shares;
+  shares.lower_right = lower * c;
+  shares.lower_left = lower - shares.lower_right;
+  shares.upper_right = upper * c;
+  shares.upper_left = upper - shares.upper_right;
+  return shares;
+}
+
 // Spreads one sample over the eight nearest bins of `histogram` (kSiftHistogramSize floats).
 // `grouped`: it is one of SiftGrouped().
 ORBSERVE_HOST_DEVICE inline void AddSiftSample(const SiftPatch& patch, const SiftPlace& place,
                                                float angle_deg, float magnitude, bool grouped,
                                                float* histogram) {
-  constexpr float kPerDegree = kSiftCellAngles / 360.0f;
-  const float direction = (angle_deg - patch.angle_deg) * kPerDegree;
-  const float weighted = magnitude * SiftExp(place.exponent);
+  const SiftSpread spread =
+      SiftSpreadOf(patch, place, angle_deg, magnitude, [](int i) { return SiftExpEntry(i); });
+  const SiftShares shares = SiftSharesOf(place, spread.weight);
+  const float o = spread.in_direction;
   const int row = FloorToInt(place.row);
   const int column = FloorToInt(place.column);
-  int bin = FloorToInt(direction);
-  const float r = place.row - static_cast<float>(row);
-  const float c = place.column - static_cast<float>(column);
-  const float o = direction - static_cast<float>(bin);
-  if (bin < 0) bin += kSiftCellAngles;
-  if (bin >= kSiftCellAngles) bin -= kSiftCellAngles;
-
-  const float lower = weighted * r;
-  const float upper = weighted - lower;
-  const float lower_right = lower * c;
-  const float lower_left = lower - lower_right;
-  const float upper_right = upper * c;
-  const float upper_left = upper - upper_right;
-  float* at = histogram + ((row + 1) * kSiftRowCells + column + 1) * kSiftCellPitch + bin;
+  float* at =
+      histogram + ((row + 1) * kSiftRowCells + column + 1) * kSiftCellPitch + spread.direction;
   const auto add = [&](float* pair, float share) {
     if (grouped) {
       const float second = share * o;
@@ -123,10 +184,10 @@ ORBSERVE_HOST_DEVICE inline void AddSiftSample(const SiftPatch& patch, const Sif
       pair[1] = FusedMultiplyAdd(share, o, pair[1]);
     }
   };
-  add(at, upper_left);
-  add(at + kSiftCellPitch, upper_right);
-  add(at + kSiftRowCells * kSiftCellPitch, lower_left);
-  add(at + (kSiftRowCells + 1) * kSiftCellPitch, lower_right);
+  add(at, shares.upper_left);
+  add(at + kSiftCellPitch, shares.upper_right);
+  add(at + kSiftRowCells * kSiftCellPitch, shares.lower_left);
+  add(at + (kSiftRowCells + 1) * kSiftCellPitch, shares.lower_right);
 }
 
 // Sum over the entries: eight sums of every eighth one, then in pairs. `add` returns a lane with

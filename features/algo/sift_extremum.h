@@ -78,8 +78,9 @@ inline constexpr int kSiftFits = 5;
 
 // Moves the extremum to the pixel whose fit stays within half a pixel and half a layer, and fills
 // in offsets and response. False where there is none or a threshold is not met; then `extremum` is
-// of no use.
-ORBSERVE_HOST_DEVICE inline bool RefineSiftExtremum(const SiftOctaveView& octave,
+// of no use. `Octave` is SiftOctaveView or has its Difference() and its size.
+template <typename Octave>
+ORBSERVE_HOST_DEVICE inline bool RefineSiftExtremum(const Octave& octave,
                                                     const SiftThresholds& thresholds,
                                                     SiftExtremum* extremum) {
   constexpr float kGrey = 1.0f / 255.0f;
@@ -166,10 +167,16 @@ ORBSERVE_HOST_DEVICE inline bool RefineSiftExtremum(const SiftOctaveView& octave
   return false;
 }
 
-// Scale of a feature in pixels of its octave.
+// Scale of a feature in pixels of its octave. `powers`: as of SiftPowerOfTwoBy().
+template <typename Powers>
+ORBSERVE_HOST_DEVICE inline float SiftScaleBy(const SiftExtremum& extremum, int layers, float sigma,
+                                              const Powers& powers) {
+  return sigma * SiftPowerOfTwoBy((static_cast<float>(extremum.layer) + extremum.offset_layer) /
+                                      static_cast<float>(layers),
+                                  powers);
+}
 ORBSERVE_HOST_DEVICE inline float SiftScale(const SiftExtremum& extremum, int layers, float sigma) {
-  return sigma * SiftPowerOfTwo((static_cast<float>(extremum.layer) + extremum.offset_layer) /
-                                static_cast<float>(layers));
+  return SiftScaleBy(extremum, layers, sigma, [](int i) { return PowerOfTwo64th(i); });
 }
 
 // OpenCV's packing of octave, layer and offset of the layer into KeyPoint::octave. `octave` counts

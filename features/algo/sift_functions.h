@@ -20,9 +20,9 @@ namespace orbserve::algo {
 // 2^(i / 64) for 0 <= i < 64, rounded to nearest.
 inline constexpr int kPowersOfTwo = 64;
 inline constexpr int kPowersOfTwoBits = 6;
-ORBSERVE_HOST_DEVICE constexpr double PowerOfTwo64th(int i) {
+struct SiftPowers {
   // clang-format off
-  constexpr double power[kPowersOfTwo] = {
+  double power[kPowersOfTwo] = {
       0x1.0p0, 0x1.02c9a3e778061p0, 0x1.059b0d3158574p0, 0x1.0874518759bc8p0,
       0x1.0b5586cf9890fp0, 0x1.0e3ec32d3d1a2p0, 0x1.11301d0125b51p0, 0x1.1429aaea92dep0,
       0x1.172b83c7d517bp0, 0x1.1a35beb6fcb75p0, 0x1.1d4873168b9aap0, 0x1.2063b88628cd6p0,
@@ -41,7 +41,10 @@ ORBSERVE_HOST_DEVICE constexpr double PowerOfTwo64th(int i) {
       0x1.ea4afa2a490dap0, 0x1.efa1bee615a27p0, 0x1.f50765b6e454p0, 0x1.fa7c1819e90d8p0,
   };
   // clang-format on
-  return power[i];
+};
+ORBSERVE_HOST_DEVICE constexpr double PowerOfTwo64th(int i) {
+  constexpr SiftPowers kPowers;
+  return kPowers.power[i];
 }
 
 // Leading coefficient by which the polynomial and its table are scaled, so that it needs one
@@ -62,8 +65,19 @@ ORBSERVE_HOST_DEVICE constexpr float SiftExpEntry(int i) {
   return static_cast<float>(PowerOfTwo64th(i) * kSiftExpScale);
 }
 
-// e^x for -80 <= x <= 0.
-ORBSERVE_HOST_DEVICE inline float SiftExp(float x) {
+struct SiftExpEntries {
+  float entry[kPowersOfTwo] = {};
+};
+constexpr SiftExpEntries MakeSiftExpEntries() {
+  SiftExpEntries entries;
+  for (int i = 0; i < kPowersOfTwo; ++i) entries.entry[i] = SiftExpEntry(i);
+  return entries;
+}
+
+// e^x for -80 <= x <= 0. `table`: a function or an object that returns SiftExpEntry(i); devices
+// keep the entries in shared memory.
+template <typename Table>
+ORBSERVE_HOST_DEVICE inline float SiftExpBy(float x, const Table& table) {
   using F = SiftExpFigures;
   const float scaled = x * F::kPerOctave;
   const int whole = RoundToInt(scaled);
@@ -75,7 +89,10 @@ ORBSERVE_HOST_DEVICE inline float SiftExp(float x) {
   sum = FusedMultiplyAdd(sum, rest, F::kA2);
   sum = FusedMultiplyAdd(sum, rest, F::kA3);
   sum = FusedMultiplyAdd(sum, rest, F::kA4);
-  return sum * (SiftExpEntry(whole & (kPowersOfTwo - 1)) * power);
+  return sum * (table(whole & (kPowersOfTwo - 1)) * power);
+}
+ORBSERVE_HOST_DEVICE inline float SiftExp(float x) {
+  return SiftExpBy(x, [](int i) { return SiftExpEntry(i); });
 }
 
 // Angles of fewer points than this at once come from another form of the polynomial.
@@ -103,8 +120,10 @@ ORBSERVE_HOST_DEVICE inline float SiftMagnitude(float x, float y) {
   return SquareRoot(FusedMultiplyAdd(x, x, y * y));
 }
 
-// 2^x for -1 <= x <= 16, as glibc's powf(2, x).
-ORBSERVE_HOST_DEVICE inline float SiftPowerOfTwo(float x) {
+// 2^x for -1 <= x <= 16, as glibc's powf(2, x). `powers`: a function or an object that returns
+// PowerOfTwo64th(i); devices keep them in memory.
+template <typename Powers>
+ORBSERVE_HOST_DEVICE inline float SiftPowerOfTwoBy(float x, const Powers& powers) {
   constexpr double kC0 = 0x1.c6af84b912394p-5;
   constexpr double kC1 = 0x1.ebfce50fac4f3p-3;
   constexpr double kC2 = 0x1.62e42ff0c52d6p-1;
@@ -116,10 +135,13 @@ ORBSERVE_HOST_DEVICE inline float SiftPowerOfTwo(float x) {
   const uint64_t exponent = static_cast<uint64_t>(octave + 1023) << 52;
   double power;
   std::memcpy(&power, &exponent, sizeof(power));
-  power *= PowerOfTwo64th((whole - octave * kParts) * (kPowersOfTwo / kParts));
+  power *= powers((whole - octave * kParts) * (kPowersOfTwo / kParts));
   const double square = rest * rest;
   const double sum = (kC0 * rest + kC1) * square + (kC2 * rest + 1.0);
   return static_cast<float>(sum * power);
+}
+ORBSERVE_HOST_DEVICE inline float SiftPowerOfTwo(float x) {
+  return SiftPowerOfTwoBy(x, [](int i) { return PowerOfTwo64th(i); });
 }
 
 }  // namespace orbserve::algo

@@ -42,8 +42,9 @@ ORBSERVE_HOST_DEVICE inline bool IsSiftDuplicate(const SiftFeature& a, const Sif
 
 // Entry `i` of a heap whose least response is at the top, below which the heap of `count` is in
 // order; `entry` is what belongs there.
-ORBSERVE_HOST_DEVICE inline void SettleSiftFeature(SiftFeature* heap, int hole, int count,
-                                                   SiftFeature entry) {
+template <typename Feature>
+ORBSERVE_HOST_DEVICE inline void SettleSiftFeature(Feature* heap, int hole, int count,
+                                                   Feature entry) {
   const int begin = hole;
   while (2 * hole + 2 < count) {
     int child = 2 * hole + 2;
@@ -62,53 +63,73 @@ ORBSERVE_HOST_DEVICE inline void SettleSiftFeature(SiftFeature* heap, int hole, 
   heap[hole] = entry;
 }
 
-// Puts `count` features where libstdc++'s std::nth_element leaves them, by falling response, with
-// the one of rank `nth` (from 0) in its place: division by the median of three until three or fewer
-// remain, which are inserted in order; after too many divisions the first `nth` + 1 become a heap.
-ORBSERVE_HOST_DEVICE inline void DivideSiftFeatures(SiftFeature* features, int count, int nth) {
-  const auto before = [](const SiftFeature& a, const SiftFeature& b) {
-    return a.response > b.response;
-  };
-  const auto swap = [](SiftFeature* a, SiftFeature* b) {
-    const SiftFeature held = *a;
-    *a = *b;
-    *b = held;
-  };
+template <typename Feature>
+ORBSERVE_HOST_DEVICE inline bool IsStrongerSiftFeature(const Feature& a, const Feature& b) {
+  return a.response > b.response;
+}
+
+template <typename Feature>
+ORBSERVE_HOST_DEVICE inline void SwapSiftFeatures(Feature* a, Feature* b) {
+  const Feature held = *a;
+  *a = *b;
+  *b = held;
+}
+
+// Divisions of `count` features before the rest becomes a heap.
+ORBSERVE_HOST_DEVICE constexpr int SiftDivisions(int count) {
   int divisions = 0;
   for (int rest = count; rest > 1; rest /= 2) divisions += 2;
-  int first = 0;
-  int last = count;
+  return divisions;
+}
+
+// Moves the median of the second, the middle and the last of four features or more to the front.
+template <typename Feature>
+ORBSERVE_HOST_DEVICE inline void MoveSiftMedian(Feature* features, int first, int last) {
+  Feature* const at = features + first;
+  Feature* const second = at + 1;
+  Feature* const middle = at + (last - first) / 2;
+  Feature* const end = features + last - 1;
+  if (IsStrongerSiftFeature(*second, *middle)) {
+    SwapSiftFeatures(at, IsStrongerSiftFeature(*middle, *end)   ? middle
+                         : IsStrongerSiftFeature(*second, *end) ? end
+                                                                : second);
+  } else {
+    SwapSiftFeatures(at, IsStrongerSiftFeature(*second, *end)   ? second
+                         : IsStrongerSiftFeature(*middle, *end) ? end
+                                                                : middle);
+  }
+}
+
+// Puts the features [first, last) where libstdc++'s std::nth_element leaves them, by falling
+// response, with the one of rank `nth` (from 0) in its place: division by the median of three until
+// three or fewer remain, which are inserted in order; after `divisions` divisions the first of the
+// range, `nth` and what is between become a heap. A feature has a response.
+template <typename Feature>
+ORBSERVE_HOST_DEVICE inline void DivideSiftRange(Feature* features, int first, int last, int nth,
+                                                 int divisions) {
   while (last - first > 3) {
-    SiftFeature* const at = features + first;
+    Feature* const at = features + first;
     if (divisions-- == 0) {
       const int kept = nth + 1 - first;
       for (int i = (kept - 2) / 2; kept > 1 && i >= 0; --i) SettleSiftFeature(at, i, kept, at[i]);
       for (int i = kept; i < last - first; ++i) {
-        if (!before(at[i], at[0])) continue;
-        const SiftFeature entry = at[i];
+        if (!IsStrongerSiftFeature(at[i], at[0])) continue;
+        const Feature entry = at[i];
         at[i] = at[0];
         SettleSiftFeature(at, 0, kept, entry);
       }
-      swap(at, features + nth);
+      SwapSiftFeatures(at, features + nth);
       return;
     }
-    // The median of the second, the middle and the last entry goes to the front.
-    SiftFeature* const second = at + 1;
-    SiftFeature* const middle = at + (last - first) / 2;
-    SiftFeature* const end = features + last - 1;
-    if (before(*second, *middle)) {
-      swap(at, before(*middle, *end) ? middle : before(*second, *end) ? end : second);
-    } else {
-      swap(at, before(*second, *end) ? second : before(*middle, *end) ? end : middle);
-    }
+    MoveSiftMedian(features, first, last);
     int left = first + 1;
     int right = last;
     for (;;) {
-      while (before(features[left], *at)) ++left;
+      while (IsStrongerSiftFeature(features[left], *at)) ++left;
       do --right;
-      while (before(*at, features[right]));
+      while (IsStrongerSiftFeature(*at, features[right]));
       if (left >= right) break;
-      swap(features + left, features + right);
+      SwapSiftFeatures(features + left, features + right);
       ++left;
     }
     if (left <= nth) {
@@ -118,14 +139,19 @@ ORBSERVE_HOST_DEVICE inline void DivideSiftFeatures(SiftFeature* features, int c
     }
   }
   for (int i = first + 1; i < last; ++i) {
-    const SiftFeature entry = features[i];
+    const Feature entry = features[i];
     int place = i;
-    while (place > first && before(entry, features[place - 1])) {
+    while (place > first && IsStrongerSiftFeature(entry, features[place - 1])) {
       features[place] = features[place - 1];
       --place;
     }
     features[place] = entry;
   }
+}
+
+template <typename Feature>
+ORBSERVE_HOST_DEVICE inline void DivideSiftFeatures(Feature* features, int count, int nth) {
+  DivideSiftRange(features, 0, count, nth, SiftDivisions(count));
 }
 
 // Cuts `count` features to about `wanted`, 0 = all, and returns how many remain.

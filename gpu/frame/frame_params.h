@@ -64,7 +64,9 @@ struct FrameReport {
   int32_t written;   // records written; fewer than the answer holds when the slow path must go on
   int32_t unranked;  // levels whose lists found no room, one bit each; nothing was described then
   int32_t suppression_passes;  // of the minimum distance, the most of any level
-  int32_t pad[4];
+  int32_t sift_points;         // of SIFT: extrema, and
+  int32_t sift_features;       // features with duplicates
+  int32_t pad[2];
 };
 static_assert(sizeof(FrameReport) % 32 == 0);
 
@@ -97,7 +99,7 @@ struct FrameParams {
   ListRoom survivor_room[kMaxLevels];
   ListRoom ranked_room[kMaxLevels];
   // Pinned host memory.
-  FeatureRecord* records;
+  FeatureRecord* records;  // of SIFT: algo::SiftFeature
   uint8_t* descriptors;
   FrameReport* report;
   const GivenEntry* given;     // kDescribeGiven

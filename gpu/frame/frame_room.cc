@@ -11,6 +11,7 @@
 #include "features/pipeline/detection.h"
 #include "gpu/memory/arena_layout.h"
 #include "gpu/steps/select/node_list.h"
+#include "gpu/steps/sift/sift_data.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -31,8 +32,10 @@ int RowsFor(const CompiledPipeline& pipeline, int max_features) {
   const int features = FeatureClassOf(max_features);
   const bool whole_numbers =
       algo::FactsOf(pipeline.spec.pipeline.detect.score).source != algo::ScoreSource::kPatch;
-  const bool keeps_ties = pipeline.spec.pipeline.select.selection == Selection::kLevelQuota;
-  const int ties = !keeps_ties ? 0 : whole_numbers ? features : features / 4;
+  const bool is_sift = HasScaleSpace(pipeline.spec.pipeline);
+  const bool keeps_ties =
+      is_sift || pipeline.spec.pipeline.select.selection == Selection::kLevelQuota;
+  const int ties = !keeps_ties ? 0 : whole_numbers && !is_sift ? features : features / 4;
   return std::min({features + ties, kLargestFeatureClass, pipeline.spec.pipeline.select.capacity});
 }
 
@@ -42,6 +45,15 @@ int RowsFor(const CompiledPipeline& pipeline, int max_features) {
 size_t SparePerSurvivor(const PipelineOptions& options) {
   if (options.select.selection == Selection::kOrbSlam3) return kNodeListSpare;
   return SelectsByRankAlone(options) ? 0 : 2;
+}
+
+// Entries of the lists of SIFT. Photographs have an extremum in some 200 pixels of the first
+// octave.
+int64_t SiftListRoom(const PlanSpec& spec) {
+  constexpr int64_t kLeast = 4096;
+  constexpr int64_t kPixelsPerEntry = 64;
+  const int64_t scale = spec.pipeline.sift.first_octave < 0 ? 4 : 1;
+  return std::max(kLeast, scale * spec.width_px * spec.height_px / kPixelsPerEntry);
 }
 
 // Most survivors that a level with at most `most` corners has room for.
@@ -62,10 +74,22 @@ int32_t FirstKeys(const Cuts& cuts) {
   return cuts.wanted > cuts.capacity ? cuts.capacity + 1 : cuts.wanted;
 }
 
+size_t RecordBytes(const CompiledPipeline& pipeline) {
+  return HasScaleSpace(pipeline.spec.pipeline) ? sizeof(algo::SiftFeature) : sizeof(FeatureRecord);
+}
+
 FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
                                   const FrameParameters& parameters, const Cuts& cuts) {
   FrameRoom room;
   const PipelineOptions& options = pipeline.spec.pipeline;
+  if (HasScaleSpace(options)) {
+    const int entries = Aligned(SiftListRoom(pipeline.spec));
+    room.survivors[0] = {0, entries};
+    room.survivor_entries = kSiftListWords * static_cast<size_t>(entries);
+    room.rows = RowsFor(pipeline, parameters.max_features);
+    room.state_rows = std::min(FeatureClassOf(parameters.max_features), room.rows);
+    return room;
+  }
   for (int l = 0; l < pipeline.pyramid.detecting_levels; ++l) {
     const auto i = static_cast<size_t>(l);
     const int64_t by_response = cuts.by_response[cuts.all_levels ? 0 : i];

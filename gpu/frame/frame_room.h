@@ -19,6 +19,9 @@ namespace orbserve::gpu {
 // FrameParams::first_keys: one more than the answer can hold tells that it is truncated.
 int32_t FirstKeys(const Cuts& cuts);
 
+// Bytes of a record of the answer: FeatureRecord, or algo::SiftFeature.
+size_t RecordBytes(const CompiledPipeline& pipeline);
+
 struct FrameRoom {
   std::array<ListRoom, kMaxLevels> survivors{};
   std::array<ListRoom, kMaxLevels> ranked{};

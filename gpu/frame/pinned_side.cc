@@ -24,9 +24,9 @@ struct RowLayout {
   size_t given = 0;
   size_t bytes = 0;
 
-  RowLayout(int rows, int descriptor_bytes, bool with_given) {
+  RowLayout(int rows, size_t record_bytes, int descriptor_bytes, bool with_given) {
     const auto count = static_cast<size_t>(rows);
-    records = Reserve(count * sizeof(FeatureRecord), &bytes);
+    records = Reserve(count * record_bytes, &bytes);
     descriptors = Reserve(count * static_cast<size_t>(descriptor_bytes), &bytes);
     given = Reserve(with_given ? count * sizeof(GivenEntry) : 0, &bytes);
   }
@@ -47,8 +47,8 @@ absl::Status PinnedSide::Create(int frames, size_t row_bytes,
   return BeginBatch(row_bytes);
 }
 
-size_t PinnedSide::RowBytes(int rows, int descriptor_bytes, bool given) {
-  return RowLayout(rows, descriptor_bytes, given).bytes;
+size_t PinnedSide::RowBytes(int rows, size_t record_bytes, int descriptor_bytes, bool given) {
+  return RowLayout(rows, record_bytes, descriptor_bytes, given).bytes;
 }
 
 absl::Status PinnedSide::BeginBatch(size_t bytes) {
@@ -58,8 +58,9 @@ absl::Status PinnedSide::BeginBatch(size_t bytes) {
   return absl::OkStatus();
 }
 
-GivenEntry* PinnedSide::PlaceRows(int place, int rows, int descriptor_bytes, bool given) {
-  const RowLayout layout(rows, descriptor_bytes, given);
+GivenEntry* PinnedSide::PlaceRows(int place, int rows, size_t record_bytes, int descriptor_bytes,
+                                  bool given) {
+  const RowLayout layout(rows, record_bytes, descriptor_bytes, given);
   uint8_t* const base = rows_.data() + std::exchange(used_, used_ + layout.bytes);
   FrameParams& params = params_[place];
   params.records = reinterpret_cast<FeatureRecord*>(base + layout.records);

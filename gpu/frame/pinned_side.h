@@ -27,14 +27,14 @@ class PinnedSide {
   FrameReport* reports() const { return reports_; }
 
   // Bytes of rows that a frame takes.
-  static size_t RowBytes(int rows, int descriptor_bytes, bool given);
+  static size_t RowBytes(int rows, size_t record_bytes, int descriptor_bytes, bool given);
   // Starts a batch whose frames have `bytes` of rows together. Grows to the next power of two and
   // never shrinks; RESOURCE_EXHAUSTED (OUT_OF_MEMORY) when it cannot. The last batch of this side
   // must be answered.
   absl::Status BeginBatch(size_t bytes);
   // Fills in where the rows of the next frame of the batch lie: records, descriptors, report and,
   // with `given`, the list of given keypoints, which is returned.
-  GivenEntry* PlaceRows(int place, int rows, int descriptor_bytes, bool given);
+  GivenEntry* PlaceRows(int place, int rows, size_t record_bytes, int descriptor_bytes, bool given);
 
  private:
   std::shared_ptr<MemoryBudget> budget_;

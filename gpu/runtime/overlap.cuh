@@ -9,6 +9,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "gpu/runtime/check.h"
 
@@ -31,15 +33,18 @@ __device__ __forceinline__ void AwaitKernelBefore() {
 
 // Launches a kernel. `overlaps`: it may begin while the one before it ends; that one must have been
 // launched in the same stream, and all code be compiled for compute capability 9.0 or later.
+// `shared_bytes`: dynamic shared memory of a block.
 template <typename Params>
 absl::Status LaunchKernel(void (*kernel)(Params), const char* name, dim3 grid, dim3 block,
-                          bool overlaps, const Params& params, cudaStream_t stream) {
+                          bool overlaps, const Params& params, cudaStream_t stream,
+                          size_t shared_bytes = 0) {
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   config.attrs = &overlap;
   config.numAttrs = overlaps ? 1 : 0;

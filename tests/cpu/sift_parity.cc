@@ -36,47 +36,12 @@
 #include "tests/cpu/parity_program.h"
 #include "tests/support/image_files.h"
 #include "tests/support/image_makers.h"
+#include "tests/support/sift_settings.h"
 
 namespace orbserve::testing {
 namespace {
 
-// Parameters of cv::SIFT::create(), and the first octave.
-struct Settings {
-  int max_features = 0;
-  int octave_layers = 3;
-  double contrast_threshold = 0.04;
-  double edge_threshold = 10.0;
-  double sigma = 1.6;
-  int first_octave = -1;
-
-  SiftOptions options() const {
-    return {octave_layers, contrast_threshold, edge_threshold, sigma, first_octave};
-  }
-};
-
-std::vector<Settings> Grid() {
-  std::vector<Settings> grid = {{}, {.first_octave = 0}};
-  for (const int layers : {1, 2, 4, 5, 6, 8}) grid.push_back({.octave_layers = layers});
-  for (const double contrast : {0.0, 0.01, 0.02, 0.08}) {
-    grid.push_back({.contrast_threshold = contrast});
-  }
-  for (const double edge : {0.5, 3.0, 20.0, 1000.0}) grid.push_back({.edge_threshold = edge});
-  for (const double sigma : {0.1, 0.3, 0.7, 1.2, 2.7, 4.0}) grid.push_back({.sigma = sigma});
-  for (const int features : {1, 50, 500, 2000}) grid.push_back({.max_features = features});
-  // Blurs of 3 and 5 taps.
-  grid.push_back({.octave_layers = 8, .sigma = 0.9});
-  grid.push_back({.octave_layers = 5, .sigma = 0.4, .first_octave = 0});
-  grid.push_back({.max_features = 1000,
-                  .octave_layers = 4,
-                  .contrast_threshold = 0.02,
-                  .edge_threshold = 15.0,
-                  .sigma = 1.4,
-                  .first_octave = 0});
-  grid.push_back({.max_features = 3000, .octave_layers = 2, .contrast_threshold = 0.015});
-  return grid;
-}
-
-std::string NameOf(const Settings& options) {
+std::string NameOf(const SiftSettings& options) {
   return absl::StrCat("features ", options.max_features, " layers ", options.octave_layers,
                       " contrast ", options.contrast_threshold, " edge ", options.edge_threshold,
                       " sigma ", options.sigma, " first octave ", options.first_octave);
@@ -100,7 +65,7 @@ cv::KeyPoint KeyPointOf(const algo::SiftFeature& feature) {
   return {feature.x, feature.y, feature.size, feature.angle_deg, feature.response, feature.octave};
 }
 
-void Compare(const std::string& name, const cv::Mat& image, const Settings& options,
+void Compare(const std::string& name, const cv::Mat& image, const SiftSettings& options,
              const cv::Mat& mask, const cpu::SiftKernels& kernels, Totals* totals) {
   const cv::Ptr<cv::SIFT> sift =
       cv::SIFT::create(options.max_features, options.octave_layers, options.contrast_threshold,
@@ -177,7 +142,7 @@ const cpu::SiftKernels* KernelsOf(const std::string& name) {
 
 void CompareImage(const std::string& name, const cv::Mat& image, size_t index, bool all,
                   const cpu::SiftKernels& kernels, Totals* totals) {
-  const std::vector<Settings> grid = Grid();
+  const std::vector<SiftSettings> grid = SiftSettingSets();
   ++totals->images;
   for (size_t i = 0; i < grid.size(); ++i) {
     if (!all && i != index * 7 % grid.size()) continue;

@@ -24,7 +24,6 @@ TEST_F(GpuOptionValuesTest, EveryValueGivesTheCpusAnswer) {
   const testing::TestImage image = testing::OptionValueImage();
   for (const testing::OptionValue& value : testing::OptionValues()) {
     SCOPED_TRACE(value.name);
-    if (value.pipeline.detect.detector == Detector::kSift) continue;  // of the CPU backend alone
     ExpectSame({image.width_px(), image.height_px(), value.pipeline},
                {{.image = image.view(), .parameters = value.parameters}});
   }

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Rows of an answer from features of SIFT.
+
+#ifndef ORBSERVE_FEATURES_PIPELINE_SIFT_ROWS_H_
+#define ORBSERVE_FEATURES_PIPELINE_SIFT_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "features/algo/sift_order.h"
+#include "features/types.h"
+
+namespace orbserve {
+
+// Writes `count` features to the rows from `first` on, but for their descriptors. Their packed
+// octaves count from 0. Columns of layers get as many rows as the others have.
+inline void SetSiftRows(const algo::SiftFeature* from, size_t count, int first_octave, size_t first,
+                        Features* features) {
+  features->layer.resize(features->count());
+  features->layer_fraction.resize(features->count());
+  for (size_t i = 0; i < count; ++i) {
+    const algo::SiftFeature& feature = from[i];
+    const size_t row = first + i;
+    features->x[row] = feature.x;
+    features->y[row] = feature.y;
+    features->size[row] = feature.size;
+    features->angle_deg[row] = feature.angle_deg;
+    features->response[row] = feature.response;
+    features->octave[row] = (feature.octave & 0xFF) + first_octave;
+    features->layer[row] = static_cast<uint8_t>(feature.octave >> 8);
+    features->layer_fraction[row] = static_cast<uint8_t>(feature.octave >> 16);
+  }
+}
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_PIPELINE_SIFT_ROWS_H_

@@ -1,0 +1,448 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: [frame] features of the answer, Gaussian images. Out, in pinned host memory: [frame] records
+// and [feature][128] bytes, and a report. D. Lowe, "Distinctive Image Features from Scale-Invariant
+// Keypoints", IJCV 2004, sec. 6; the arithmetic is that of features/algo/sift_descriptor.h.
+//
+// Every bin must get its floats in the order of the samples. A sample adds to two neighbouring
+// rows, columns and directions of bins, of which one is even and one is odd: eight lanes, one for
+// each parity, share the bins of a feature, and each adds exactly once for every sample. So a warp
+// takes four features. All its lanes compute 32 samples of each feature in turn, and lay what they
+// add into shared memory, a column for each of the eight lanes; then these add the samples in
+// order, to bins that lie in a bank of their own. 29 KiB of shared memory for two warps.
+
+#include "gpu/steps/sift/descriptors.h"
+
+#include <cstdint>
+
+#include "features/algo/sift_descriptor.h"
+#include "features/host_device.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
+#include "gpu/runtime/warp.cuh"
+#include "gpu/steps/sift/sift_exp_table.cuh"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr int kWarpsPerBlock = 2;
+constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
+constexpr int kGroups = 4;  // features of a warp
+constexpr int kGroupLanes = kWarpLanes / kGroups;
+static_assert(kGroupLanes == 8, "a lane for each parity of row, column and direction");
+static_assert(algo::kSiftGroup == kGroupLanes);
+
+// Bins of a lane: every other row and column of the 4 x 4 cells and the ring around them, and every
+// other direction; the even ones are 0, 2, 4, 6 and 8, which is 0 again.
+constexpr int kLaneRows = algo::kSiftRowCells / 2;
+constexpr int kLaneDirections = algo::kSiftCellAngles / 2 + 1;
+constexpr int kLaneBins = kLaneRows * kLaneRows * kLaneDirections;
+
+// Rows of the largest patch: sigma 4, one layer, 1.5 layers up.
+constexpr int kMaxRows = 241;
+
+// Floats of a lane's 32 samples, and of the entries of a descriptor: each lane of a warp then reads
+// from a bank of its own, or all lanes of a group from the same word.
+constexpr int kSamplePitch = kWarpLanes + 1;
+constexpr int kEntryPitch = algo::kSiftDescriptorBytes + 4;
+// Places of a lane's samples: the groups' words lie in different banks.
+constexpr int kPlacePitch = kWarpLanes * kGroupLanes + 4;
+
+struct RowSpan {
+  int16_t begin;
+  int16_t end;
+};
+
+// A sample after the last complete group is added with one rounding less, when all others were.
+struct TailSample {
+  float in_direction;
+  int32_t direction;
+};
+
+struct alignas(16) WarpMemory {
+  union {
+    float value[kGroups][kGroupLanes][kSamplePitch];  // that a lane adds for a sample
+    alignas(16) float entry[kGroups][kEntryPitch];
+  };
+  uint16_t place[kGroups][kPlacePitch];  // [sample][lane]: index of the first lane's bin
+  float bin[kLaneBins][kWarpLanes];
+  RowSpan span[kGroups][kMaxRows];
+  TailSample tail[kGroups][algo::kSiftGroup];
+  float tail_value[kGroups][kGroupLanes][algo::kSiftGroup];
+};
+static_assert(sizeof(WarpMemory) * kWarpsPerBlock < 47 * 1024);
+
+// A feature's patch, and where a lane is in its samples, row by row.
+struct Patch {
+  algo::SiftPatch patch;
+  const float* centre = nullptr;  // the pixel of the Gaussian image
+  int pitch = 0;
+  int v0 = 0;
+  int rows = 0;
+  int count = 0;  // samples
+};
+struct Walk {
+  int row = 0;     // from the patch's first one
+  int column = 0;  // from the row's span
+
+  __device__ __forceinline__ void Settle(const RowSpan* span, int rows) {
+    while (row < rows) {
+      const int length = span[row].end - span[row].begin;
+      if (column < length) return;
+      column -= length;
+      ++row;
+    }
+  }
+};
+
+// The place of a sample, and its four neighbours.
+struct Sample {
+  int u = 0;
+  int v = 0;
+  float right = 0.0f;
+  float left = 0.0f;
+  float above = 0.0f;
+  float below = 0.0f;
+};
+
+__device__ __forceinline__ Sample LoadSample(const Patch& patch, const RowSpan* span, bool counts,
+                                             Walk* walk) {
+  Sample sample;
+  walk->Settle(span, patch.rows);
+  if (counts) {
+    sample.u = span[walk->row].begin + walk->column;
+    sample.v = patch.v0 + walk->row;
+    const float* const at = patch.centre + static_cast<int64_t>(sample.v) * patch.pitch + sample.u;
+    sample.right = __ldg(at + 1);
+    sample.left = __ldg(at - 1);
+    sample.above = __ldg(at - patch.pitch);
+    sample.below = __ldg(at + patch.pitch);
+  }
+  walk->column += kWarpLanes;
+  return sample;
+}
+
+// Index of row or column `cell`, -1 to 4, among those of its parity.
+__device__ __forceinline__ int AmongParity(int cell) { return (cell + 1) / 2; }
+
+// Lays one sample into shared memory. A sample that does not count adds nothing.
+__device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sample, int index,
+                                            const SiftExpTable& table, int group, int lane,
+                                            WarpMemory* memory) {
+  const bool counts = index < patch.count;
+  const float dx = sample.right - sample.left;
+  const float dy = sample.above - sample.below;
+  const algo::SiftPlace place = algo::SiftPlaceOf(patch.patch, sample.u, sample.v);
+  const algo::SiftSpread spread = algo::SiftSpreadOf(
+      patch.patch, place, algo::SiftAngleDegrees(dy, dx, patch.count >= algo::kSiftLongAngles),
+      algo::SiftMagnitude(dx, dy), table);
+  const bool tail = index >= algo::SiftGrouped(patch.count);
+  const algo::SiftShares shares = algo::SiftSharesOf(place, counts ? spread.weight : 0.0f);
+  const float o = spread.in_direction;
+  const int row = counts ? FloorToInt(place.row) : 0;
+  const int column = counts ? FloorToInt(place.column) : 0;
+  const int direction = spread.direction;
+
+  // The lane whose parities are those of the upper left cell and the sample's direction; a bit of
+  // the lane is turned for the lower, right or next one.
+  const int own = (row & 1) | (column & 1) << 1 | (direction & 1) << 2;
+  const float share[4] = {shares.upper_left, shares.lower_left, shares.upper_right,
+                          shares.lower_right};
+  float first[4];
+  float second[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    second[i] = share[i] * o;
+    first[i] = share[i] - second[i];
+  }
+  float* const values = &memory->value[group][0][lane];
+  const bool adds = counts && !tail;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    values[(own ^ i) * kSamplePitch] = adds ? first[i] : 0.0f;
+    values[(own ^ i ^ 4) * kSamplePitch] = adds ? second[i] : 0.0f;
+  }
+  if (counts && tail) {
+    const int place_in_tail = index % algo::kSiftGroup;
+    memory->tail[group][place_in_tail] = {o, direction};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      memory->tail_value[group][own ^ i][place_in_tail] = FusedMultiplyAdd(-share[i], o, share[i]);
+      memory->tail_value[group][own ^ i ^ 4][place_in_tail] = share[i];
+    }
+  }
+  // For parity p of rows: row p of the sample's two.
+  const int even_row = AmongParity(row + (row & 1));
+  const int odd_row = AmongParity(row + 1 - (row & 1));
+  const int even_column = AmongParity(column + (column & 1));
+  const int odd_column = AmongParity(column + 1 - (column & 1));
+  const int even_direction = (direction + 1) / 2;
+  const int odd_direction = direction / 2;
+  const auto bin_of = [](int r, int c, int d) {
+    return ((r * kLaneRows + c) * kLaneDirections + d) * kWarpLanes;
+  };
+  uint32_t words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int c = i % 2 != 0 ? odd_column : even_column;
+    const int d = i / 2 != 0 ? odd_direction : even_direction;
+    words[i] = static_cast<uint32_t>(bin_of(even_row, c, d)) |
+               static_cast<uint32_t>(bin_of(odd_row, c, d)) << 16;
+  }
+  uint32_t* const places = reinterpret_cast<uint32_t*>(&memory->place[group][lane * kGroupLanes]);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) places[i] = words[i];
+}
+
+// Adds 32 samples of each feature to the lane's bins, in order.
+__device__ __forceinline__ void AddSamples(WarpMemory* memory, int lane) {
+  const int group = lane / kGroupLanes;
+  const int own = lane % kGroupLanes;
+  const float* const value = memory->value[group][own];
+  const uint16_t* const place = &memory->place[group][own];
+  float* const bins = &memory->bin[0][lane];
+  constexpr int kAtOnce = 8;
+#pragma unroll 1
+  for (int begin = 0; begin < kWarpLanes; begin += kAtOnce) {
+    float values[kAtOnce];
+    int places[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      values[i] = value[begin + i];
+      places[i] = place[(begin + i) * kGroupLanes];
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) bins[places[i]] += values[i];
+  }
+}
+
+// Adds the samples after the last complete group of the lane's feature, which has `count`.
+__device__ __forceinline__ void AddTail(WarpMemory* memory, int lane, int count) {
+  const int group = lane / kGroupLanes;
+  const int own = lane % kGroupLanes;
+  float* const bins = &memory->bin[0][lane];
+  for (int index = algo::SiftGrouped(count); index < count; ++index) {
+    const int i = index % algo::kSiftGroup;
+    const float value = memory->tail_value[group][own][i];
+    // The places of a feature's last samples were not overwritten.
+    float* const bin = bins + memory->place[group][index % kWarpLanes * kGroupLanes + own];
+    const TailSample tail = memory->tail[group][i];
+    const bool is_second = (tail.direction & 1) != own >> 2;
+    *bin = is_second ? FusedMultiplyAdd(value, tail.in_direction, *bin) : *bin + value;
+  }
+}
+
+// algo::FinishSiftDescriptor() of four features. Each lane returns sixteen bytes of its group's.
+__device__ __forceinline__ uint4 FinishDescriptors(WarpMemory* memory, int lane) {
+  // The whole warp collects the entries of one feature after the other.
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+    const int cell = lane / 2;
+    const int row = cell / algo::kSiftCells;
+    const int column = cell % algo::kSiftCells;
+    const int first = lane % 2 * 4;  // direction
+    const int bin = (AmongParity(row) * kLaneRows + AmongParity(column)) * kLaneDirections;
+    const int even = group * kGroupLanes + ((row & 1) | (column & 1) << 1);
+    const int odd = even + 4;
+    float4 four;
+    four.x = memory->bin[bin + first / 2][even];
+    if (first == 0) four.x += memory->bin[bin + kLaneDirections - 1][even];
+    four.y = memory->bin[bin + first / 2][odd];
+    four.z = memory->bin[bin + first / 2 + 1][even];
+    four.w = memory->bin[bin + first / 2 + 1][odd];
+    *reinterpret_cast<float4*>(&memory->entry[group][4 * lane]) = four;
+  }
+  __syncwarp();  // the entries are there
+  const int group = lane / kGroupLanes;
+  const int own = lane % kGroupLanes;
+  const float* const entry = memory->entry[group];
+  float partial = 0.0f;
+#pragma unroll
+  for (int i = 0; i < algo::kSiftDescriptorBytes; i += algo::kSiftGroup) {
+    const float value = entry[i + own];
+    partial = FusedMultiplyAdd(value, value, partial);
+  }
+  // ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)): sums of two are equal in either order.
+#pragma unroll
+  for (int distance = 1; distance < algo::kSiftGroup; distance *= 2) {
+    partial += __shfl_xor_sync(kFullWarp, partial, distance);
+  }
+  const float most = SquareRoot(partial) * 0.2f;
+  const float4* const fours = reinterpret_cast<const float4*>(entry);
+  float rest = 0.0f;
+#pragma unroll 8
+  for (int i = 0; i < algo::kSiftDescriptorBytes / 4; ++i) {
+    const float4 four = fours[i];
+    const float values[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const float cut = Min(values[j], most);
+      rest = FusedMultiplyAdd(cut, cut, rest);
+    }
+  }
+  const float factor = 512.0f / Max(SquareRoot(rest), 0x1p-23f);
+  uint32_t words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float4 four = fours[4 * own + i];
+    const float values[4] = {four.x, four.y, four.z, four.w};
+    words[i] = 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int byte = Clamp(RoundToInt(Min(values[j], most) * factor), 0, 255);
+      words[i] |= static_cast<uint32_t>(byte) << (8 * j);
+    }
+  }
+  __syncwarp();  // the entries were read
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+__device__ __forceinline__ float PowerOfTwo(int exponent) {
+  return __int_as_float((exponent + 127) << 23);
+}
+
+// One thread writes the report of a frame of which `written` records are written.
+__device__ __forceinline__ void WriteSiftReport(const SiftCounts& counts, bool overflowed,
+                                                int written, FrameReport* report) {
+  for (int l = 0; l < kMaxLevels; ++l) {
+    report->kept[l] = l == 0 ? counts.kept : 0;
+    report->survivors[l] = l == 0 ? counts.found : 0;
+  }
+  report->total = counts.kept;
+  report->written = written;
+  report->unranked = overflowed ? 1 : 0;
+  report->suppression_passes = 0;
+  report->sift_points = counts.points;
+  report->sift_features = counts.features;
+}
+
+// Describes the features of the warp's four groups, of which `features` has as many as `present`.
+__device__ __forceinline__ uint4 DescribeFour(const SiftDescriptorsParams& params, int frame_index,
+                                              const algo::SiftFeature* features, int present,
+                                              const SiftExpTable& table, WarpMemory* memory,
+                                              int lane) {
+  Patch patches[kGroups];
+  Walk walks[kGroups];
+  int longest = 0;
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    walks[g].column = lane;
+    if (g >= present) continue;
+    const algo::SiftFeature feature = features[g];
+    const int octave = feature.octave & 0xff;
+    const int layer = feature.octave >> 8 & 0xff;
+    const SiftOctaveShape& shape = params.space.octave[octave];
+    const float scale = PowerOfTwo(-(octave + params.first_octave));
+    Patch& at = patches[g];
+    at.patch = algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
+                                 feature.angle_deg, shape.width_px, shape.height_px);
+    const int radius = at.patch.radius;
+    at.v0 = Max(-radius, 1 - at.patch.y);
+    const int v1 = Min(radius, shape.height_px - 2 - at.patch.y);
+    const int u0 = Max(-radius, 1 - at.patch.x);
+    const int u1 = Min(radius, shape.width_px - 2 - at.patch.x);
+    at.rows = Clamp(v1 - at.v0 + 1, 0, kMaxRows);
+    at.pitch = shape.pitch;
+    at.centre = params.space.Image(frame_index, octave, layer) +
+                static_cast<int64_t>(at.patch.y) * shape.pitch + at.patch.x;
+    int samples = 0;
+    for (int row = lane; row < at.rows; row += kWarpLanes) {
+      const algo::SiftSpan span = algo::SiftSpanOf(at.patch, at.v0 + row, u0, u1);
+      memory->span[g][row] = {static_cast<int16_t>(span.begin), static_cast<int16_t>(span.end)};
+      samples += span.end - span.begin;
+    }
+    at.count = WarpSum(samples);
+    longest = Max(longest, at.count);
+  }
+#pragma unroll 5
+  for (int i = 0; i < kLaneBins; ++i) memory->bin[i][lane] = 0.0f;
+  __syncwarp();  // the spans are there
+
+  int own_count = 0;  // samples of the lane's group
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    if (lane / kGroupLanes == g) own_count = patches[g].count;
+  }
+  for (int begin = 0; begin < longest; begin += kWarpLanes) {
+    const int index = begin + lane;
+    Sample samples[kGroups];
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      samples[g] = LoadSample(patches[g], memory->span[g], index < patches[g].count, &walks[g]);
+    }
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      if (patches[g].count <= begin) continue;
+      StoreSample(patches[g], samples[g], index, table, g, lane, memory);
+    }
+    __syncwarp();  // the samples are there
+    if (begin < own_count) AddSamples(memory, lane);
+    __syncwarp();  // the samples were read
+  }
+  AddTail(memory, lane, own_count);
+  __syncwarp();  // all bins are complete
+  return FinishDescriptors(memory, lane);
+}
+
+__global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
+    const __grid_constant__ SiftDescriptorsParams params) {
+  BeginNextKernel();
+  AwaitKernelBefore();
+  __shared__ SiftExpTable table;
+  __shared__ WarpMemory memories[kWarpsPerBlock];
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
+  if (frame.mode == FrameMode::kIdle) return;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  table.Fill();
+  __syncthreads();  // the table is there
+  const SiftLists lists = SiftListsOf(frame);
+  const SiftCounts counts = SiftCountsOf(params.frames.counters[frame_index]);
+  const bool overflowed = counts.points > lists.capacity || counts.features > lists.capacity;
+  const int count =
+      overflowed ? 0 : Clamp(counts.kept - frame.first_record, 0, frame.record_capacity);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    WriteSiftReport(counts, overflowed, count, frame.report);
+  }
+  const algo::SiftFeature* const features = lists.kept + frame.first_record;
+  const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock * kGroups;
+  for (int first = (static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp) * kGroups; first < count;
+       first += step) {
+    const int i = first + lane / kGroupLanes;
+    const int own = lane % kGroupLanes;
+    if (i < count && own == 0) {
+      reinterpret_cast<algo::SiftFeature*>(frame.records)[i] = features[i];
+    }
+    if (!params.describes) continue;
+    const uint4 bytes = DescribeFour(params, frame_index, features + first,
+                                     Min(count - first, kGroups), table, &memories[warp], lane);
+    if (i >= count) continue;
+    const int64_t at = static_cast<int64_t>(i) * algo::kSiftDescriptorBytes;
+    reinterpret_cast<uint4*>(frame.descriptors + at)[own] = bytes;
+    if (i < frame.state_capacity) {
+      reinterpret_cast<uint4*>(frame.state_descriptors + at)[own] = bytes;
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status LaunchSiftDescriptors(const SiftDescriptorsParams& params, cudaStream_t stream) {
+  if (params.frames.count == 0) return absl::OkStatus();
+  // Enough warps to fill the device; loops take the rest.
+  constexpr int kBlocksPerMultiprocessor = 14;
+  const int blocks = DivUp(kBlocksPerMultiprocessor * params.multiprocessors, params.frames.count);
+  return LaunchKernel(SiftDescriptorsKernel, "SiftDescriptorsKernel",
+                      dim3(blocks, params.frames.count), kThreads, params.follows, params, stream);
+}
+
+absl::Status SiftDescriptorsStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  return LaunchSiftDescriptors(
+      {context.frames, context.tables->multiprocessors, buffers_.ScaleSpace(context),
+       buffers_.geometry().options.first_octave, describes_, context.follows},
+      stream);
+}
+
+}  // namespace orbserve::gpu

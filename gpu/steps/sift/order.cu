@@ -1,0 +1,314 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: [frame] features in any order. Out: [frame] those of the answer in the order of
+// features/algo/sift_order.h, which is cv::KeyPointsFilter's with libstdc++.
+//
+// One block per frame. Features are counted into columns of a pixel, and ranked among those of
+// their column by comparing all with all. The cut must leave the order of libstdc++'s
+// std::nth_element. Its division of a range at a pivot can be done by all threads at once: the k-th
+// entry from the left that is no more than the pivot is exchanged with the k-th from the right that
+// is no less, as long as the one lies left of the other. Short rests are left to one thread.
+
+#include "gpu/steps/sift/order.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+
+#include "features/algo/sift_order.h"
+#include "features/host_device.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/overlap.cuh"
+#include "gpu/runtime/warp.cuh"
+#include "gpu/steps/select/block_scan.cuh"
+#include "gpu/steps/sift/sift_data.h"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr int kShortRange = 32;  // entries that one thread divides sooner than a block
+
+extern __shared__ __align__(16) uint8_t order_memory[];
+
+// Shared memory: columns, or later the two lists of a division; then ranks.
+ORBSERVE_HOST_DEVICE inline int FirstPart(int width_px, int shared_entries) {
+  return RoundUp(Max(static_cast<int>(sizeof(int32_t)) * (width_px + 1),
+                     2 * static_cast<int>(sizeof(int32_t)) * shared_entries),
+                 16);
+}
+ORBSERVE_HOST_DEVICE inline int SharedBytes(int width_px, int shared_entries) {
+  return FirstPart(width_px, shared_entries) + static_cast<int>(sizeof(SiftRank)) * shared_entries;
+}
+
+// Two counts in one word: entries for the left list, and for the right one.
+constexpr int kRightShift = 16;
+
+// Entries for either list in the threads before this one; `total`: of the block.
+__device__ __forceinline__ int CountPairsBefore(bool left, bool right, int* warp_counts,
+                                                int* total) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const unsigned lefts = __ballot_sync(kFullWarp, left);
+  const unsigned rights = __ballot_sync(kFullWarp, right);
+  if (lane == 0) warp_counts[warp] = __popc(lefts) | __popc(rights) << kRightShift;
+  __syncthreads();  // the counts of all warps are there
+  const int end = SumUpToLane(warp_counts[lane], lane);
+  *total = __shfl_sync(kFullWarp, end, kWarpLanes - 1);
+  const int before = warp > 0 ? __shfl_sync(kFullWarp, end, warp - 1) : 0;
+  __syncthreads();  // all warps have read the counts
+  const unsigned lower = (1u << lane) - 1;
+  return before + (__popc(lefts & lower) | __popc(rights & lower) << kRightShift);
+}
+
+// The sum of `value` over the threads before this one.
+__device__ __forceinline__ int SumBefore(int value, int* warp_sums) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int up_to = SumUpToLane(value, lane);
+  if (lane == kWarpLanes - 1) warp_sums[warp] = up_to;
+  __syncthreads();  // the sums of all warps are there
+  const int end = SumUpToLane(warp_sums[lane], lane);
+  const int before = warp > 0 ? __shfl_sync(kFullWarp, end, warp - 1) : 0;
+  __syncthreads();  // all warps have read them
+  return before + up_to - value;
+}
+
+// Fills `sorted` with the indices of `count` features in order. `columns`: `width_px` + 1 counters.
+__device__ void SortFeatures(const algo::SiftFeature* features, int count, int width_px,
+                             int32_t* columns, SiftRank* ranks, int32_t* sorted, int* warp_sums) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto column_of = [&](float x) { return Clamp(static_cast<int>(x), 0, width_px - 1); };
+  for (int i = thread; i <= width_px; i += kScanThreads) columns[i] = 0;
+  __syncthreads();  // the counters are zero
+  for (int i = thread; i < count; i += kScanThreads) {
+    atomicAdd(&columns[column_of(features[i].x)], 1);
+  }
+  __syncthreads();  // all are counted
+  const int per_thread = DivUp(width_px, kScanThreads);
+  const int begin = Min(thread * per_thread, width_px);
+  const int end = Min(begin + per_thread, width_px);
+  int sum = 0;
+  for (int i = begin; i < end; ++i) sum += columns[i];
+  int before = SumBefore(sum, warp_sums);
+  for (int i = begin; i < end; ++i) {
+    const int entries = columns[i];
+    columns[i] = before;
+    before += entries;
+  }
+  __syncthreads();  // every column knows its first place
+  for (int i = thread; i < count; i += kScanThreads) {
+    const float x = features[i].x;
+    ranks[atomicAdd(&columns[column_of(x)], 1)] = {x, i};
+  }
+  __syncthreads();  // a column's counter is now its end
+  for (int i = thread; i < count; i += kScanThreads) {
+    const SiftRank rank = ranks[i];
+    const int column = column_of(rank.response);
+    const int first = column > 0 ? columns[column - 1] : 0;
+    const int last = columns[column];
+    int place = first;
+    for (int j = first; j < last; ++j) {
+      const SiftRank other = ranks[j];
+      bool precedes = other.response < rank.response;
+      if (other.response == rank.response && j != i) {
+        const algo::SiftFeature a = features[other.index];
+        const algo::SiftFeature b = features[rank.index];
+        // Of equal features any may come first.
+        precedes = algo::SiftPrecedes(a, b) || (!algo::SiftPrecedes(b, a) && j < i);
+      }
+      place += precedes ? 1 : 0;
+    }
+    sorted[place] = rank.index;
+  }
+  __syncthreads();  // all are sorted
+}
+
+// Fills `ranks` with the features in order, but for duplicates; returns how many there are.
+__device__ int RankFeatures(const algo::SiftFeature* features, int count, const int32_t* sorted,
+                            SiftRank* ranks, int* warp_counts) {
+  const int thread = static_cast<int>(threadIdx.x);
+  int total = 0;
+  for (int begin = 0; begin < count; begin += kScanThreads) {
+    const int i = begin + thread;
+    bool kept = false;
+    SiftRank rank = {};
+    if (i < count) {
+      const algo::SiftFeature feature = features[sorted[i]];
+      rank = {feature.response, sorted[i]};
+      kept = i == 0 || !algo::IsSiftDuplicate(features[sorted[i - 1]], feature);
+    }
+    int chunk = 0;
+    const int place = total + CountBefore(kept, warp_counts, &chunk);
+    if (kept) ranks[place] = rank;
+    total += chunk;
+  }
+  __syncthreads();  // all ranks are there
+  return total;
+}
+
+// algo::DivideSiftFeatures() by all threads.
+__device__ void DivideRanks(SiftRank* ranks, int count, int nth, int32_t* left, int32_t* right,
+                            int* warp_counts) {
+  const int thread = static_cast<int>(threadIdx.x);
+  int divisions = algo::SiftDivisions(count);
+  int first = 0;
+  int last = count;
+  while (last - first > kShortRange && divisions > 0) {
+    --divisions;
+    if (thread == 0) algo::MoveSiftMedian(ranks, first, last);
+    __syncthreads();  // the pivot is in front
+    const float pivot = ranks[first].response;
+    int left_count = 0;
+    int right_count = 0;
+    for (int begin = first + 1; begin < last; begin += kScanThreads) {
+      const int i = begin + thread;
+      const bool inside = i < last;
+      const float response = inside ? ranks[i].response : 0.0f;
+      const bool is_left = inside && response <= pivot;
+      const bool is_right = inside && response >= pivot;
+      int total = 0;
+      const int before = CountPairsBefore(is_left, is_right, warp_counts, &total);
+      constexpr int kLeftMask = (1 << kRightShift) - 1;
+      if (is_left) left[left_count + (before & kLeftMask)] = i;
+      if (is_right) right[right_count + (before >> kRightShift)] = i;
+      left_count += total & kLeftMask;
+      right_count += total >> kRightShift;
+    }
+    __syncthreads();  // the lists are there
+    // The right list is read from its end.
+    const int pairs = Min(left_count, right_count);
+    int swaps = 0;
+    for (int begin = 0; begin < pairs; begin += kScanThreads) {
+      const int k = begin + thread;
+      const bool swap = k < pairs && left[k] < right[right_count - 1 - k];
+      if (swap) algo::SwapSiftFeatures(ranks + left[k], ranks + right[right_count - 1 - k]);
+      const int swapped = __syncthreads_count(swap);
+      swaps += swapped;
+      if (swapped < kScanThreads) break;  // the lists have crossed
+    }
+    // Here the search from the left stops.
+    int cut = INT_MAX;
+    if (swaps < left_count) cut = left[swaps];
+    if (swaps > 0) cut = Min(cut, right[right_count - swaps]);
+    __syncthreads();  // all have read the lists, and the ranks are in their places
+    if (cut <= nth) {
+      first = cut;
+    } else {
+      last = cut;
+    }
+  }
+  if (thread == 0) algo::DivideSiftRange(ranks, first, last, nth, divisions);
+  __syncthreads();  // the rest is in its place
+}
+
+// algo::KeepBestSiftFeatures() by all threads.
+__device__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, int32_t* left, int32_t* right,
+                             int* warp_counts) {
+  if (wanted <= 0 || count <= wanted) return count;
+  DivideRanks(ranks, count, wanted - 1, left, right, warp_counts);
+  const int thread = static_cast<int>(threadIdx.x);
+  const float least = ranks[wanted - 1].response;
+  // Entries behind the cut that tie with it.
+  int ties = 0;
+  for (int begin = wanted; begin < count; begin += kScanThreads) {
+    const int i = begin + thread;
+    const bool tie = i < count && ranks[i].response >= least;
+    int chunk = 0;
+    const int place = ties + CountBefore(tie, warp_counts, &chunk);
+    if (tie) right[place] = i;
+    ties += chunk;
+  }
+  const int end = wanted + ties;
+  // Those beyond the new end fill the gaps before it, the last one first.
+  int gaps = 0;
+  for (int begin = wanted; begin < end; begin += kScanThreads) {
+    const int i = begin + thread;
+    const bool gap = i < end && ranks[i].response < least;
+    int chunk = 0;
+    const int place = gaps + CountBefore(gap, warp_counts, &chunk);
+    if (gap) left[place] = i;
+    gaps += chunk;
+  }
+  __syncthreads();  // the lists are there
+  for (int k = thread; k < gaps; k += kScanThreads) ranks[left[k]] = ranks[right[ties - 1 - k]];
+  __syncthreads();  // the gaps are filled
+  return end;
+}
+
+__global__ __launch_bounds__(kScanThreads) void SiftOrderKernel(
+    const __grid_constant__ SiftOrderParams params) {
+  BeginNextKernel();
+  AwaitKernelBefore();
+  __shared__ int warp_counts[kScanWarps];
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.x);
+  const FrameParams& frame = params.frames.params[frame_index];
+  if (frame.mode == FrameMode::kIdle) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  const SiftLists lists = SiftListsOf(frame);
+  const SiftCounts counts = SiftCountsOf(params.frames.counters[frame_index]);
+  const algo::SiftFeature* const features = lists.features;
+  const int found = Min(counts.features, lists.capacity);
+  const bool in_shared = found <= params.shared_entries;
+  int32_t* const columns = reinterpret_cast<int32_t*>(order_memory);
+  SiftRank* const ranks =
+      in_shared ? reinterpret_cast<SiftRank*>(order_memory +
+                                              FirstPart(params.width_px, params.shared_entries))
+                : lists.ranks;
+  int32_t* const left = in_shared ? columns : lists.left;
+  int32_t* const right = in_shared ? columns + params.shared_entries : lists.right;
+  int32_t* const sorted = lists.sorted;
+  SortFeatures(features, found, params.width_px, columns, ranks, sorted, warp_counts);
+  const int unique = RankFeatures(features, found, sorted, ranks, warp_counts);
+  const int kept = KeepBestRanks(ranks, unique, frame.answer_limit, left, right, warp_counts);
+  for (int i = thread; i < kept; i += kScanThreads) lists.kept[i] = features[ranks[i].index];
+  if (thread == 0) {
+    counts.found = unique;
+    counts.kept = kept;
+  }
+}
+
+}  // namespace
+
+absl::Status AllowSiftSharedEntries(int width_px, int32_t* shared_entries) {
+  int device = 0;
+  int bytes = 0;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  constexpr int kStaticBytes = 1024;
+  constexpr int kMostEntries = 12288;
+  int entries = kMostEntries;
+  while (entries > 0 && SharedBytes(width_px, entries) > bytes - kStaticBytes) entries -= 64;
+  *shared_entries = Max(entries, 0);
+  // The same for all plans.
+  return StatusFromCuda(
+      cudaFuncSetAttribute(SiftOrderKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           bytes - kStaticBytes),
+      "cudaFuncSetAttribute");
+}
+
+absl::Status LaunchSiftOrder(const SiftOrderParams& params, cudaStream_t stream) {
+  if (params.frames.count == 0) return absl::OkStatus();
+  return LaunchKernel(SiftOrderKernel, "SiftOrderKernel", dim3(params.frames.count), kScanThreads,
+                      params.follows, params, stream,
+                      static_cast<size_t>(SharedBytes(params.width_px, params.shared_entries)));
+}
+
+absl::Status SiftOrderStep::AddDevice(int /*device*/,
+                                      const std::shared_ptr<MemoryBudget>& /*budget*/) {
+  shared_entries_.push_back(0);
+  return AllowSiftSharedEntries(buffers_.geometry().width_px, &shared_entries_.back());
+}
+
+absl::Status SiftOrderStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  return LaunchSiftOrder({context.frames, buffers_.geometry().width_px,
+                          shared_entries_[context.device_index], context.follows},
+                         stream);
+}
+
+absl::Status SiftOrderStep::FinishLarge(const StepContext& context, LargeFrame* frame) const {
+  return Enqueue(context, frame->stream);
+}
+
+}  // namespace orbserve::gpu
