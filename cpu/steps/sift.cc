@@ -22,18 +22,12 @@ namespace {
 // Descriptors of one task: about a millisecond.
 constexpr int kSiftChunk = 256;
 
-algo::SiftNorm NormOf(Descriptor descriptor) {
-  return descriptor == Descriptor::kRootSift     ? algo::SiftNorm::kRoot
-         : descriptor == Descriptor::kL1RootSift ? algo::SiftNorm::kL1Root
-                                                 : algo::SiftNorm::kL2;
-}
-
 // Tables and images that both steps share.
 struct SiftPlan {
   explicit SiftPlan(const StepSetup& setup)
       : extractor(setup.pipeline.spec.width_px, setup.pipeline.spec.height_px,
                   setup.pipeline.spec.pipeline.sift, SiftKernelsFor(setup.target),
-                  NormOf(setup.pipeline.spec.pipeline.describe.descriptor)) {}
+                  SiftNormOf(setup.pipeline.spec.pipeline.describe.descriptor)) {}
 
   const SiftExtractor extractor;
   FrameBuffer<float> images;

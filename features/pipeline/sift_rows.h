@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows of an answer from features of SIFT.
+// What both backends do alike with features of SIFT: rows of an answer, kinds of descriptors.
 
 #ifndef ORBSERVE_FEATURES_PIPELINE_SIFT_ROWS_H_
 #define ORBSERVE_FEATURES_PIPELINE_SIFT_ROWS_H_
@@ -9,10 +9,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "features/algo/sift_descriptor.h"
 #include "features/algo/sift_order.h"
+#include "features/options.h"
 #include "features/types.h"
 
 namespace orbserve {
+
+// Normalisation of a descriptor of the detector SIFT.
+constexpr algo::SiftNorm SiftNormOf(Descriptor descriptor) {
+  return descriptor == Descriptor::kRootSift     ? algo::SiftNorm::kRoot
+         : descriptor == Descriptor::kL1RootSift ? algo::SiftNorm::kL1Root
+                                                 : algo::SiftNorm::kL2;
+}
 
 // Writes `count` features to the rows from `first` on, but for their descriptors. Their packed
 // octaves count from 0. Columns of layers get as many rows as the others have.

@@ -214,7 +214,7 @@ int64_t CompareImages(const Stages& stages, const SiftRun& run, int frame) {
 
 void CompareSift(const std::string& name, const std::vector<const TestImage*>& images,
                  const SiftSettings& settings, const cpu::SiftKernels& kernels, bool stages,
-                 SiftTotals* totals) {
+                 SiftTotals* totals, algo::SiftNorm norm) {
   const SiftOptions options = settings.options();
   const int width = images[0]->width_px();
   const int height = images[0]->height_px();
@@ -224,7 +224,7 @@ void CompareSift(const std::string& name, const std::vector<const TestImage*>& i
   int capacity = CapacityOf(width, height);
   // Lists without room are made longer.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    SiftRun run(views, settings, capacity);
+    SiftRun run(views, settings, capacity, norm);
     run.Enqueue(nullptr, [](const std::string&) {});
     if (const cudaError_t error = cudaDeviceSynchronize(); error != cudaSuccess) {
       std::printf("FAILED: %s\n", gpu::StatusFromCuda(error, "kernels").ToString().c_str());
@@ -240,7 +240,7 @@ void CompareSift(const std::string& name, const std::vector<const TestImage*>& i
       continue;
     }
     for (int i = 0; i < count; ++i) {
-      const cpu::SiftExtractor extractor(width, height, options, kernels);
+      const cpu::SiftExtractor extractor(width, height, options, kernels, norm);
       cpu::SiftMemory here;
       here.scratch.resize(1);
       std::vector<float> memory(extractor.image_floats());
@@ -309,10 +309,11 @@ void CompareSift(const std::string& name, const std::vector<const TestImage*>& i
 
 void CompareSyntheticSift(const cpu::SiftKernels& kernels, bool stages, SiftTotals* totals) {
   const auto compare = [&](const char* name, const std::vector<TestImage>& images,
-                           const SiftSettings& settings) {
+                           const SiftSettings& settings,
+                           algo::SiftNorm norm = algo::SiftNorm::kL2) {
     std::vector<const TestImage*> pointers;
     for (const TestImage& image : images) pointers.push_back(&image);
-    CompareSift(name, pointers, settings, kernels, stages, totals);
+    CompareSift(name, pointers, settings, kernels, stages, totals, norm);
   };
   const std::vector<SiftSettings> sets = SiftSettingSets();
   const std::vector<TestImage> scenes = {SceneImage(161, 120, 1)};
@@ -325,6 +326,9 @@ void CompareSyntheticSift(const cpu::SiftKernels& kernels, bool stages, SiftTota
   compare("noise", {NoiseImage(240, 200, 4)}, {.max_features = 300});
   compare("noise", {NoiseImage(240, 200, 4)}, {.contrast_threshold = 0.0});
   compare("lattice", {DotLattice(200, 160, 9)}, {.max_features = 20});
+  compare("root", scenes, {}, algo::SiftNorm::kRoot);
+  compare("L1 root", scenes, {}, algo::SiftNorm::kL1Root);
+  compare("root", {Checkerboard(90, 70)}, {}, algo::SiftNorm::kRoot);
   compare("checkerboard", {Checkerboard(90, 70)}, {});
   compare("narrow", {NoiseImage(11, 40, 4), NoiseImage(11, 40, 5)}, {});
   compare("tiny", {NoiseImage(5, 3, 5)}, {});

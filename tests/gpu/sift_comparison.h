@@ -27,7 +27,7 @@ struct SiftTotals {
 // even where the answers are equal.
 void CompareSift(const std::string& name, const std::vector<const TestImage*>& images,
                  const SiftSettings& settings, const cpu::SiftKernels& kernels, bool stages,
-                 SiftTotals* totals);
+                 SiftTotals* totals, algo::SiftNorm norm = algo::SiftNorm::kL2);
 
 // Images made by rule under all option sets, alone and in batches.
 void CompareSyntheticSift(const cpu::SiftKernels& kernels, bool stages, SiftTotals* totals);

@@ -43,8 +43,10 @@ std::vector<T> Fetch(const T* from, int64_t count) {
 
 }  // namespace
 
-SiftRun::SiftRun(const std::vector<ImageView>& images, const SiftSettings& settings, int capacity)
-    : frames_(static_cast<int>(images.size())),
+SiftRun::SiftRun(const std::vector<ImageView>& images, const SiftSettings& settings, int capacity,
+                 algo::SiftNorm norm)
+    : norm_(norm),
+      frames_(static_cast<int>(images.size())),
       capacity_(capacity),
       geometry_(
           gpu::SiftGeometry::For(images[0].width_px, images[0].height_px, settings.options())) {
@@ -131,6 +133,8 @@ void SiftRun::Enqueue(cudaStream_t stream,
                                 {layers, static_cast<float>(options.contrast_threshold),
                                  static_cast<float>(options.edge_threshold)},
                                 algo::SiftLeastDifference(options.contrast_threshold, layers),
+                                multiprocessors_,
+                                overlaps_,
                                 overlaps_},
                                stream));
   after("extrema");
@@ -141,7 +145,7 @@ void SiftRun::Enqueue(cudaStream_t stream,
   Check(gpu::LaunchSiftOrder({frames, geometry_.width_px, shared_entries_, overlaps_}, stream));
   after("order");
   Check(gpu::LaunchSiftDescriptors(
-      {frames, multiprocessors_, space, options.first_octave, /*describes=*/true, overlaps_},
+      {frames, multiprocessors_, space, options.first_octave, /*describes=*/true, norm_, overlaps_},
       stream));
   after("descriptors");
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "features/algo/sift_descriptor.h"
 #include "features/algo/sift_order.h"
 #include "features/image_view.h"
 #include "gpu/frame/frame_params.h"
@@ -25,7 +26,8 @@ namespace orbserve::testing {
 class SiftRun {
  public:
   // All images have one size. `capacity`: of the lists of a frame.
-  SiftRun(const std::vector<ImageView>& images, const SiftSettings& settings, int capacity);
+  SiftRun(const std::vector<ImageView>& images, const SiftSettings& settings, int capacity,
+          algo::SiftNorm norm = algo::SiftNorm::kL2);
   ~SiftRun();
   SiftRun(const SiftRun&) = delete;
   SiftRun& operator=(const SiftRun&) = delete;
@@ -48,6 +50,7 @@ class SiftRun {
   uint8_t* TakePinned(size_t bytes);
   gpu::SiftLists Lists(int frame) const;
 
+  const algo::SiftNorm norm_;
   const int frames_;
   const int capacity_;
   const gpu::SiftGeometry geometry_;

@@ -234,7 +234,8 @@ __device__ __forceinline__ void AddTail(WarpMemory* memory, int lane, int count)
 }
 
 // algo::FinishSiftDescriptor() of four features. Each lane returns sixteen bytes of its group's.
-__device__ __forceinline__ uint4 FinishDescriptors(WarpMemory* memory, int lane) {
+__device__ __forceinline__ uint4 FinishDescriptors(WarpMemory* memory, algo::SiftNorm norm,
+                                                   int lane) {
   // The whole warp collects the entries of one feature after the other.
 #pragma unroll
   for (int group = 0; group < kGroups; ++group) {
@@ -282,17 +283,45 @@ __device__ __forceinline__ uint4 FinishDescriptors(WarpMemory* memory, int lane)
     }
   }
   const float factor = 512.0f / Max(SquareRoot(rest), 0x1p-23f);
+  // The group's sum of entries, or of bytes, of which the roots of the shares are taken.
+  const auto sum_of_group = [](auto value) {
+#pragma unroll
+    for (int distance = 1; distance < algo::kSiftGroup; distance *= 2) {
+      value += __shfl_xor_sync(kFullWarp, value, distance);
+    }
+    return value;
+  };
+  float total = 0.0f;
+  if (norm == algo::SiftNorm::kL1Root) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < algo::kSiftDescriptorBytes; i += algo::kSiftGroup) {
+      sum += Min(entry[i + own], most);
+    }
+    total = Max(sum_of_group(sum), 0x1p-23f);
+  }
+  int bytes[16];
+  int byte_sum = 0;
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const float cut = Min(entry[16 * own + i], most);
+    bytes[i] = norm == algo::SiftNorm::kL1Root ? algo::RootSiftByte(cut, total)
+                                               : Clamp(RoundToInt(cut * factor), 0, 255);
+    byte_sum += bytes[i];
+  }
+  if (norm == algo::SiftNorm::kRoot) {
+    total = static_cast<float>(Max(sum_of_group(byte_sum), 1));
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      bytes[i] = algo::RootSiftByte(static_cast<float>(bytes[i]), total);
+    }
+  }
   uint32_t words[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float4 four = fours[4 * own + i];
-    const float values[4] = {four.x, four.y, four.z, four.w};
-    words[i] = 0;
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const int byte = Clamp(RoundToInt(Min(values[j], most) * factor), 0, 255);
-      words[i] |= static_cast<uint32_t>(byte) << (8 * j);
-    }
+    words[i] =
+        static_cast<uint32_t>(bytes[4 * i] | bytes[4 * i + 1] << 8 | bytes[4 * i + 2] << 16) |
+        static_cast<uint32_t>(bytes[4 * i + 3]) << 24;
   }
   __syncwarp();  // the entries were read
   return make_uint4(words[0], words[1], words[2], words[3]);
@@ -382,7 +411,7 @@ __device__ __forceinline__ uint4 DescribeFour(const SiftDescriptorsParams& param
   }
   AddTail(memory, lane, own_count);
   __syncwarp();  // all bins are complete
-  return FinishDescriptors(memory, lane);
+  return FinishDescriptors(memory, params.norm, lane);
 }
 
 __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
@@ -441,7 +470,7 @@ absl::Status LaunchSiftDescriptors(const SiftDescriptorsParams& params, cudaStre
 absl::Status SiftDescriptorsStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
   return LaunchSiftDescriptors(
       {context.frames, context.tables->multiprocessors, buffers_.ScaleSpace(context),
-       buffers_.geometry().options.first_octave, describes_, context.follows},
+       buffers_.geometry().options.first_octave, describes_, norm_, context.follows},
       stream);
 }
 

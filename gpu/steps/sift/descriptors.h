@@ -11,6 +11,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "features/algo/sift_descriptor.h"
+#include "features/pipeline/sift_rows.h"
 #include "gpu/frame/frame_params.h"
 #include "gpu/steps/sift/sift_data.h"
 #include "gpu/steps/sift/sift_geometry.h"
@@ -24,7 +26,8 @@ struct SiftDescriptorsParams {
   SiftScaleSpace space;
   int32_t first_octave;
   bool describes;  // else features have no descriptors
-  bool follows;    // may overlap with the kernel before it (gpu/runtime/overlap.cuh)
+  algo::SiftNorm norm;
+  bool follows;  // may overlap with the kernel before it (gpu/runtime/overlap.cuh)
 };
 
 // Writes records (algo::SiftFeature, octaves count from 0) and descriptors of the answer, and the
@@ -34,7 +37,9 @@ absl::Status LaunchSiftDescriptors(const SiftDescriptorsParams& params, cudaStre
 class SiftDescriptorsStep final : public Step {
  public:
   SiftDescriptorsStep(const CompiledPipeline& pipeline, const SiftBuffers& buffers)
-      : buffers_(buffers), describes_(pipeline.descriptor_bytes > 0) {}
+      : buffers_(buffers),
+        describes_(pipeline.descriptor_bytes > 0),
+        norm_(SiftNormOf(pipeline.spec.pipeline.describe.descriptor)) {}
 
   absl::string_view name() const override { return "descriptors"; }
   StageSet stages() const override { return Stage::kDescribe; }
@@ -43,6 +48,7 @@ class SiftDescriptorsStep final : public Step {
  private:
   const SiftBuffers buffers_;
   const bool describes_;
+  const algo::SiftNorm norm_;
 };
 
 }  // namespace orbserve::gpu

@@ -7,8 +7,8 @@
 //
 // A block takes a tile of 64 x 16 pixels of an octave through its layers. Each image is read once:
 // a thread keeps its pixels of the image before and writes differences to shared memory, where four
-// of them take turns. The tile's extrema are collected and fitted afterwards, a thread each, as
-// fits are rare: they read the images again, from the caches. 23 KiB of shared memory.
+// of them take turns. Fits are rare, long, and read the images again: the tile's extrema are handed
+// over to another kernel, which has a thread for each. 23 KiB of shared memory.
 
 #include "gpu/steps/sift/extrema.h"
 
@@ -77,6 +77,50 @@ __device__ __noinline__ void FitExtremum(const ExtremaParams& params, int frame,
                          extremum.response};
 }
 
+// Hands the extrema that a block has listed over to the kernel that fits them, or fits those that
+// find no room. `listed`: layer, row and column from (x0, y0), a byte each from above.
+__device__ __forceinline__ void HandOver(const ExtremaParams& params, int frame, int octave, int x0,
+                                         int y0, const uint32_t* listed, int count, int threads,
+                                         int* first) {
+  const SiftLists lists = SiftListsOf(params.base.frames.params[frame]);
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0 && count > 0) {
+    *first = atomicAdd(&SiftCountsOf(params.base.frames.counters[frame]).candidates, count);
+  }
+  __syncthreads();  // the block has its places
+  for (int i = thread; i < count; i += threads) {
+    const int entry = static_cast<int>(listed[i]);
+    const int layer = entry >> 16;
+    const int x = x0 + (entry & 0xff);
+    const int y = y0 + (entry >> 8 & 0xff);
+    if (*first + i < lists.capacity) {
+      lists.candidates[*first + i] = {static_cast<int16_t>(x), static_cast<int16_t>(y),
+                                      static_cast<int16_t>(layer), static_cast<int16_t>(octave)};
+    } else {
+      FitExtremum(params, frame, octave, layer, x, y);
+    }
+  }
+}
+
+constexpr int kFitThreads = 64;
+
+__global__ __launch_bounds__(kFitThreads) void SiftFitKernel(
+    const __grid_constant__ ExtremaParams params) {
+  BeginNextKernel();
+  AwaitKernelBefore();
+  const int frame = params.base.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame_params = params.base.frames.params[frame];
+  if (frame_params.mode == FrameMode::kIdle) return;
+  const SiftLists lists = SiftListsOf(frame_params);
+  const int count =
+      Min(SiftCountsOf(params.base.frames.counters[frame]).candidates, lists.capacity);
+  const int step = static_cast<int>(gridDim.x) * kFitThreads;
+  for (int i = static_cast<int>(blockIdx.x * kFitThreads + threadIdx.x); i < count; i += step) {
+    const SiftCandidate candidate = lists.candidates[i];
+    FitExtremum(params, frame, candidate.octave, candidate.layer, candidate.x, candidate.y);
+  }
+}
+
 // True if the difference at `at` is an extremum of the three.
 __device__ __forceinline__ bool IsExtremum(const float* below, const float* at, const float* above,
                                            float least_difference) {
@@ -110,6 +154,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerMultiprocessor) void SiftExtrem
   __shared__ float differences[kDifferences][kHaloPixels];
   __shared__ uint32_t listed[kListed];
   __shared__ int listed_count;
+  __shared__ int first_place;
   const int thread = static_cast<int>(threadIdx.x);
   const int frame = params.base.frames.first + static_cast<int>(blockIdx.y);
   if (params.base.frames.params[frame].mode == FrameMode::kIdle) return;
@@ -169,10 +214,8 @@ __global__ __launch_bounds__(kThreads, kBlocksPerMultiprocessor) void SiftExtrem
     }
   }
   __syncthreads();  // the list is complete
-  for (int i = thread; i < Min(listed_count, kListed); i += kThreads) {
-    const int entry = static_cast<int>(listed[i]);
-    FitExtremum(params, frame, octave, entry >> 16, x0 + (entry & 0xff), y0 + (entry >> 8 & 0xff));
-  }
+  HandOver(params, frame, octave, x0, y0, listed, Min(listed_count, kListed), kThreads,
+           &first_place);
 }
 
 // ---- Three layers: no shared memory for differences ----
@@ -201,6 +244,7 @@ __global__ __launch_bounds__(
   constexpr int kStripImages = kStripLayers + algo::kSiftExtraImages;
   __shared__ uint32_t listed[kListed];
   __shared__ int listed_count;
+  __shared__ int first_place;
   const int frame = params.base.frames.first + static_cast<int>(blockIdx.y);
   if (params.base.frames.params[frame].mode == FrameMode::kIdle) return;
   const int thread = static_cast<int>(threadIdx.x);
@@ -274,10 +318,8 @@ __global__ __launch_bounds__(
     }
   }
   __syncthreads();  // the list is complete
-  for (int i = thread; i < Min(listed_count, kListed); i += kStripThreads) {
-    const int entry = static_cast<int>(listed[i]);
-    FitExtremum(params, frame, octave, entry >> 16, x0 + (entry & 0xff), y0 + (entry >> 8 & 0xff));
-  }
+  HandOver(params, frame, octave, x0, y0, listed, Min(listed_count, kListed), kStripThreads,
+           &first_place);
 }
 
 }  // namespace
@@ -299,12 +341,17 @@ absl::Status LaunchSiftExtrema(const SiftExtremaParams& params, cudaStream_t str
   }
   if (tiles == 0) return absl::OkStatus();
   const dim3 grid(tiles, params.frames.count);
-  if (strips) {
-    return LaunchKernel(SiftStripExtremaKernel, "SiftStripExtremaKernel", grid, kStripThreads,
-                        params.follows, extrema, stream);
-  }
-  return LaunchKernel(SiftExtremaKernel, "SiftExtremaKernel", grid, kThreads, params.follows,
-                      extrema, stream);
+  ORBSERVE_RETURN_IF_ERROR(strips
+                               ? LaunchKernel(SiftStripExtremaKernel, "SiftStripExtremaKernel",
+                                              grid, kStripThreads, params.follows, extrema, stream)
+                               : LaunchKernel(SiftExtremaKernel, "SiftExtremaKernel", grid,
+                                              kThreads, params.follows, extrema, stream));
+  // A thread for each of many candidates; loops take the rest.
+  constexpr int kFitBlocksPerMultiprocessor = 8;
+  const int fit_blocks =
+      DivUp(kFitBlocksPerMultiprocessor * params.multiprocessors, params.frames.count);
+  return LaunchKernel(SiftFitKernel, "SiftFitKernel", dim3(fit_blocks, params.frames.count),
+                      kFitThreads, params.overlaps, extrema, stream);
 }
 
 absl::Status SiftExtremaStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
@@ -315,6 +362,8 @@ absl::Status SiftExtremaStep::Enqueue(const StepContext& context, cudaStream_t s
                             {layers, static_cast<float>(options.contrast_threshold),
                              static_cast<float>(options.edge_threshold)},
                             algo::SiftLeastDifference(options.contrast_threshold, layers),
+                            context.tables->multiprocessors,
+                            context.overlaps,
                             context.follows},
                            stream);
 }

@@ -22,7 +22,9 @@ struct SiftExtremaParams {
   SiftScaleSpace space;
   algo::SiftThresholds thresholds;
   float least_difference;
-  bool follows;  // may overlap with the kernel before it (gpu/runtime/overlap.cuh)
+  int multiprocessors;
+  bool overlaps;  // kernels may (gpu/runtime/overlap.cuh), and the first with the one before it
+  bool follows;
 };
 
 // Fills the list of points. The counters must be zero.

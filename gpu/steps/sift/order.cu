@@ -34,7 +34,7 @@ extern __shared__ __align__(16) uint8_t order_memory[];
 // Shared memory: columns, or later the two lists of a division; then ranks.
 ORBSERVE_HOST_DEVICE inline int FirstPart(int width_px, int shared_entries) {
   return RoundUp(Max(static_cast<int>(sizeof(int32_t)) * (width_px + 1),
-                     2 * static_cast<int>(sizeof(int32_t)) * shared_entries),
+                     2 * static_cast<int>(sizeof(uint16_t)) * shared_entries),
                  16);
 }
 ORBSERVE_HOST_DEVICE inline int SharedBytes(int width_px, int shared_entries) {
@@ -148,7 +148,8 @@ __device__ int RankFeatures(const algo::SiftFeature* features, int count, const 
 }
 
 // algo::DivideSiftFeatures() by all threads.
-__device__ void DivideRanks(SiftRank* ranks, int count, int nth, int32_t* left, int32_t* right,
+template <typename Index>
+__device__ void DivideRanks(SiftRank* ranks, int count, int nth, Index* left, Index* right,
                             int* warp_counts) {
   const int thread = static_cast<int>(threadIdx.x);
   int divisions = algo::SiftDivisions(count);
@@ -170,8 +171,8 @@ __device__ void DivideRanks(SiftRank* ranks, int count, int nth, int32_t* left, 
       int total = 0;
       const int before = CountPairsBefore(is_left, is_right, warp_counts, &total);
       constexpr int kLeftMask = (1 << kRightShift) - 1;
-      if (is_left) left[left_count + (before & kLeftMask)] = i;
-      if (is_right) right[right_count + (before >> kRightShift)] = i;
+      if (is_left) left[left_count + (before & kLeftMask)] = static_cast<Index>(i);
+      if (is_right) right[right_count + (before >> kRightShift)] = static_cast<Index>(i);
       left_count += total & kLeftMask;
       right_count += total >> kRightShift;
     }
@@ -189,8 +190,8 @@ __device__ void DivideRanks(SiftRank* ranks, int count, int nth, int32_t* left, 
     }
     // Here the search from the left stops.
     int cut = INT_MAX;
-    if (swaps < left_count) cut = left[swaps];
-    if (swaps > 0) cut = Min(cut, right[right_count - swaps]);
+    if (swaps < left_count) cut = static_cast<int>(left[swaps]);
+    if (swaps > 0) cut = Min(cut, static_cast<int>(right[right_count - swaps]));
     __syncthreads();  // all have read the lists, and the ranks are in their places
     if (cut <= nth) {
       first = cut;
@@ -203,7 +204,8 @@ __device__ void DivideRanks(SiftRank* ranks, int count, int nth, int32_t* left, 
 }
 
 // algo::KeepBestSiftFeatures() by all threads.
-__device__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, int32_t* left, int32_t* right,
+template <typename Index>
+__device__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, Index* left, Index* right,
                              int* warp_counts) {
   if (wanted <= 0 || count <= wanted) return count;
   DivideRanks(ranks, count, wanted - 1, left, right, warp_counts);
@@ -216,7 +218,7 @@ __device__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, int32_t* le
     const bool tie = i < count && ranks[i].response >= least;
     int chunk = 0;
     const int place = ties + CountBefore(tie, warp_counts, &chunk);
-    if (tie) right[place] = i;
+    if (tie) right[place] = static_cast<Index>(i);
     ties += chunk;
   }
   const int end = wanted + ties;
@@ -227,7 +229,7 @@ __device__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, int32_t* le
     const bool gap = i < end && ranks[i].response < least;
     int chunk = 0;
     const int place = gaps + CountBefore(gap, warp_counts, &chunk);
-    if (gap) left[place] = i;
+    if (gap) left[place] = static_cast<Index>(i);
     gaps += chunk;
   }
   __syncthreads();  // the lists are there
@@ -255,12 +257,14 @@ __global__ __launch_bounds__(kScanThreads) void SiftOrderKernel(
       in_shared ? reinterpret_cast<SiftRank*>(order_memory +
                                               FirstPart(params.width_px, params.shared_entries))
                 : lists.ranks;
-  int32_t* const left = in_shared ? columns : lists.left;
-  int32_t* const right = in_shared ? columns + params.shared_entries : lists.right;
   int32_t* const sorted = lists.sorted;
   SortFeatures(features, found, params.width_px, columns, ranks, sorted, warp_counts);
   const int unique = RankFeatures(features, found, sorted, ranks, warp_counts);
-  const int kept = KeepBestRanks(ranks, unique, frame.answer_limit, left, right, warp_counts);
+  auto* const short_lists = reinterpret_cast<uint16_t*>(order_memory);
+  const int kept = in_shared ? KeepBestRanks(ranks, unique, frame.answer_limit, short_lists,
+                                             short_lists + params.shared_entries, warp_counts)
+                             : KeepBestRanks(ranks, unique, frame.answer_limit, lists.left,
+                                             lists.right, warp_counts);
   for (int i = thread; i < kept; i += kScanThreads) lists.kept[i] = features[ranks[i].index];
   if (thread == 0) {
     counts.found = unique;
@@ -277,7 +281,7 @@ absl::Status AllowSiftSharedEntries(int width_px, int32_t* shared_entries) {
   ORBSERVE_CUDA_RETURN_IF_ERROR(
       cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   constexpr int kStaticBytes = 1024;
-  constexpr int kMostEntries = 12288;
+  constexpr int kMostEntries = 18432;
   int entries = kMostEntries;
   while (entries > 0 && SharedBytes(width_px, entries) > bytes - kStaticBytes) entries -= 64;
   *shared_entries = Max(entries, 0);

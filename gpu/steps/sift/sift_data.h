@@ -58,6 +58,14 @@ struct SiftPoint {
   float response;
 };
 
+// An extremum before the fit.
+struct SiftCandidate {
+  int16_t x;
+  int16_t y;
+  int16_t layer;
+  int16_t octave;
+};
+
 // A feature on its way through the order.
 struct SiftRank {
   float response;  // while features are sorted: x
@@ -68,13 +76,15 @@ struct SiftRank {
 // incomplete, and so is the answer.
 #if defined(__CUDACC__)
 struct SiftCounts {
+  int32_t& candidates;  // extrema before the fit; those without room are fitted at once
   int32_t& points;
   int32_t& features;  // with duplicates
   int32_t& found;     // without them
   int32_t& kept;      // of the answer
 };
 __device__ __forceinline__ SiftCounts SiftCountsOf(FrameCounters& counters) {
-  return {counters.corners[0], counters.chosen[0], counters.survivors[0], counters.kept[0]};
+  return {counters.undecided_cells[0][0], counters.corners[0], counters.chosen[0],
+          counters.survivors[0], counters.kept[0]};
 }
 #endif
 
@@ -84,6 +94,7 @@ struct SiftLists {
   algo::SiftFeature* features;
   algo::SiftFeature* kept;  // the answer
   SiftRank* ranks;
+  SiftCandidate* candidates;  // in the memory of the ranks, which come later
   int32_t* sorted;
   int32_t* left;  // of a division
   int32_t* right;
@@ -100,11 +111,13 @@ ORBSERVE_HOST_DEVICE inline SiftLists SiftListsAt(uint64_t* memory, int32_t capa
   lists.features = reinterpret_cast<algo::SiftFeature*>(lists.points + capacity);
   lists.kept = lists.features + capacity;
   lists.ranks = reinterpret_cast<SiftRank*>(lists.kept + capacity);
+  lists.candidates = reinterpret_cast<SiftCandidate*>(lists.ranks);
   lists.sorted = reinterpret_cast<int32_t*>(lists.ranks + capacity);
   lists.left = lists.sorted + capacity;
   lists.right = lists.left + capacity;
   return lists;
 }
+static_assert(sizeof(SiftCandidate) <= sizeof(SiftRank));
 static_assert(sizeof(SiftPoint) + 2 * sizeof(algo::SiftFeature) + sizeof(SiftRank) +
                   3 * sizeof(int32_t) <=
               kSiftListWords * sizeof(uint64_t));
