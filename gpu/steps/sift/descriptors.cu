@@ -7,10 +7,10 @@
 //
 // Every bin must get its floats in the order of the samples. A sample adds to two neighbouring
 // rows, columns and directions of bins, of which one is even and one is odd: eight lanes, one for
-// each parity, share the bins of a feature, and each adds exactly once for every sample. So a warp
-// takes four features. All its lanes compute 32 samples of each feature in turn, and lay what they
-// add into shared memory, a column for each of the eight lanes; then these add the samples in
-// order, to bins that lie in a bank of their own. 29 KiB of shared memory for two warps.
+// each parity, share the bins of a feature, and each adds exactly once for every sample. So one
+// warp adds for four features. Four other warps of its block compute 32 samples of a feature each,
+// and lay what they add into shared memory, a column for each of the eight lanes, while the first
+// adds the 32 before, to bins that lie in a bank of their own. 24 KiB of shared memory.
 
 #include "gpu/steps/sift/descriptors.h"
 
@@ -26,9 +26,9 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kWarpsPerBlock = 2;
-constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
-constexpr int kGroups = 4;  // features of a warp
+constexpr int kGroups = 4;  // features of a block, a warp each
+constexpr int kAddingWarp = kGroups;
+constexpr int kThreads = (kGroups + 1) * kWarpLanes;
 constexpr int kGroupLanes = kWarpLanes / kGroups;
 static_assert(kGroupLanes == 8, "a lane for each parity of row, column and direction");
 static_assert(algo::kSiftGroup == kGroupLanes);
@@ -60,18 +60,24 @@ struct TailSample {
   int32_t direction;
 };
 
-struct alignas(16) WarpMemory {
+// The samples of a chunk.
+struct ChunkMemory {
+  float value[kGroups][kGroupLanes][kSamplePitch];  // that a lane adds for a sample
+  uint16_t place[kGroups][kPlacePitch];             // [sample][lane]: the first lane's bin
+};
+
+struct alignas(16) BlockMemory {
   union {
-    float value[kGroups][kGroupLanes][kSamplePitch];  // that a lane adds for a sample
+    ChunkMemory chunk[2];  // one is filled while the other is read
     alignas(16) float entry[kGroups][kEntryPitch];
   };
-  uint16_t place[kGroups][kPlacePitch];  // [sample][lane]: index of the first lane's bin
   float bin[kLaneBins][kWarpLanes];
   RowSpan span[kGroups][kMaxRows];
   TailSample tail[kGroups][algo::kSiftGroup];
   float tail_value[kGroups][kGroupLanes][algo::kSiftGroup];
+  int32_t count[kGroups];  // samples
 };
-static_assert(sizeof(WarpMemory) * kWarpsPerBlock < 47 * 1024);
+static_assert(sizeof(BlockMemory) < 47 * 1024);
 
 // A feature's patch, and where a lane is in its samples, row by row.
 struct Patch {
@@ -129,7 +135,7 @@ __device__ __forceinline__ int AmongParity(int cell) { return (cell + 1) / 2; }
 // Lays one sample into shared memory. A sample that does not count adds nothing.
 __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sample, int index,
                                             const SiftExpTable& table, int group, int lane,
-                                            WarpMemory* memory) {
+                                            ChunkMemory* chunk, BlockMemory* memory) {
   const bool counts = index < patch.count;
   const float dx = sample.right - sample.left;
   const float dy = sample.above - sample.below;
@@ -156,7 +162,7 @@ __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sa
     second[i] = share[i] * o;
     first[i] = share[i] - second[i];
   }
-  float* const values = &memory->value[group][0][lane];
+  float* const values = &chunk->value[group][0][lane];
   const bool adds = counts && !tail;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -190,17 +196,18 @@ __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sa
     words[i] = static_cast<uint32_t>(bin_of(even_row, c, d)) |
                static_cast<uint32_t>(bin_of(odd_row, c, d)) << 16;
   }
-  uint32_t* const places = reinterpret_cast<uint32_t*>(&memory->place[group][lane * kGroupLanes]);
+  uint32_t* const places = reinterpret_cast<uint32_t*>(&chunk->place[group][lane * kGroupLanes]);
 #pragma unroll
   for (int i = 0; i < 4; ++i) places[i] = words[i];
 }
 
 // Adds 32 samples of each feature to the lane's bins, in order.
-__device__ __forceinline__ void AddSamples(WarpMemory* memory, int lane) {
+__device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
+                                           BlockMemory* memory) {
   const int group = lane / kGroupLanes;
   const int own = lane % kGroupLanes;
-  const float* const value = memory->value[group][own];
-  const uint16_t* const place = &memory->place[group][own];
+  const float* const value = chunk.value[group][own];
+  const uint16_t* const place = &chunk.place[group][own];
   float* const bins = &memory->bin[0][lane];
   constexpr int kAtOnce = 8;
 #pragma unroll 1
@@ -218,15 +225,16 @@ __device__ __forceinline__ void AddSamples(WarpMemory* memory, int lane) {
 }
 
 // Adds the samples after the last complete group of the lane's feature, which has `count`.
-__device__ __forceinline__ void AddTail(WarpMemory* memory, int lane, int count) {
+__device__ __forceinline__ void AddTail(BlockMemory* memory, int lane, int count) {
   const int group = lane / kGroupLanes;
   const int own = lane % kGroupLanes;
   float* const bins = &memory->bin[0][lane];
   for (int index = algo::SiftGrouped(count); index < count; ++index) {
     const int i = index % algo::kSiftGroup;
     const float value = memory->tail_value[group][own][i];
-    // The places of a feature's last samples were not overwritten.
-    float* const bin = bins + memory->place[group][index % kWarpLanes * kGroupLanes + own];
+    // The places of a feature's last chunk were not overwritten.
+    const ChunkMemory& chunk = memory->chunk[index / kWarpLanes % 2];
+    float* const bin = bins + chunk.place[group][index % kWarpLanes * kGroupLanes + own];
     const TailSample tail = memory->tail[group][i];
     const bool is_second = (tail.direction & 1) != own >> 2;
     *bin = is_second ? FusedMultiplyAdd(value, tail.in_direction, *bin) : *bin + value;
@@ -234,7 +242,7 @@ __device__ __forceinline__ void AddTail(WarpMemory* memory, int lane, int count)
 }
 
 // algo::FinishSiftDescriptor() of four features. Each lane returns sixteen bytes of its group's.
-__device__ __forceinline__ uint4 FinishDescriptors(WarpMemory* memory, algo::SiftNorm norm,
+__device__ __forceinline__ uint4 FinishDescriptors(BlockMemory* memory, algo::SiftNorm norm,
                                                    int lane) {
   // The whole warp collects the entries of one feature after the other.
 #pragma unroll
@@ -346,72 +354,35 @@ __device__ __forceinline__ void WriteSiftReport(const SiftCounts& counts, bool o
   report->sift_features = counts.features;
 }
 
-// Describes the features of the warp's four groups, of which `features` has as many as `present`.
-__device__ __forceinline__ uint4 DescribeFour(const SiftDescriptorsParams& params, int frame_index,
-                                              const algo::SiftFeature* features, int present,
-                                              const SiftExpTable& table, WarpMemory* memory,
-                                              int lane) {
-  Patch patches[kGroups];
-  Walk walks[kGroups];
-  int longest = 0;
-#pragma unroll
-  for (int g = 0; g < kGroups; ++g) {
-    walks[g].column = lane;
-    if (g >= present) continue;
-    const algo::SiftFeature feature = features[g];
-    const int octave = feature.octave & 0xff;
-    const int layer = feature.octave >> 8 & 0xff;
-    const SiftOctaveShape& shape = params.space.octave[octave];
-    const float scale = PowerOfTwo(-(octave + params.first_octave));
-    Patch& at = patches[g];
-    at.patch = algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
-                                 feature.angle_deg, shape.width_px, shape.height_px);
-    const int radius = at.patch.radius;
-    at.v0 = Max(-radius, 1 - at.patch.y);
-    const int v1 = Min(radius, shape.height_px - 2 - at.patch.y);
-    const int u0 = Max(-radius, 1 - at.patch.x);
-    const int u1 = Min(radius, shape.width_px - 2 - at.patch.x);
-    at.rows = Clamp(v1 - at.v0 + 1, 0, kMaxRows);
-    at.pitch = shape.pitch;
-    at.centre = params.space.Image(frame_index, octave, layer) +
-                static_cast<int64_t>(at.patch.y) * shape.pitch + at.patch.x;
-    int samples = 0;
-    for (int row = lane; row < at.rows; row += kWarpLanes) {
-      const algo::SiftSpan span = algo::SiftSpanOf(at.patch, at.v0 + row, u0, u1);
-      memory->span[g][row] = {static_cast<int16_t>(span.begin), static_cast<int16_t>(span.end)};
-      samples += span.end - span.begin;
-    }
-    at.count = WarpSum(samples);
-    longest = Max(longest, at.count);
+// The patch of a feature and the spans of its rows, by a warp.
+__device__ __forceinline__ Patch PatchOf(const SiftDescriptorsParams& params, int frame_index,
+                                         const algo::SiftFeature& feature, int lane,
+                                         RowSpan* spans) {
+  const int octave = feature.octave & 0xff;
+  const int layer = feature.octave >> 8 & 0xff;
+  const SiftOctaveShape& shape = params.space.octave[octave];
+  const float scale = PowerOfTwo(-(octave + params.first_octave));
+  Patch at;
+  at.patch = algo::SiftPatchOf(feature.x * scale, feature.y * scale, feature.size * scale * 0.5f,
+                               feature.angle_deg, shape.width_px, shape.height_px);
+  const int radius = at.patch.radius;
+  at.v0 = Max(-radius, 1 - at.patch.y);
+  const int v1 = Min(radius, shape.height_px - 2 - at.patch.y);
+  const int u0 = Max(-radius, 1 - at.patch.x);
+  const int u1 = Min(radius, shape.width_px - 2 - at.patch.x);
+  at.rows = Clamp(v1 - at.v0 + 1, 0, kMaxRows);
+  at.pitch = shape.pitch;
+  at.centre = params.space.Image(frame_index, octave, layer) +
+              static_cast<int64_t>(at.patch.y) * shape.pitch + at.patch.x;
+  int samples = 0;
+  for (int row = lane; row < at.rows; row += kWarpLanes) {
+    const algo::SiftSpan span = algo::SiftSpanOf(at.patch, at.v0 + row, u0, u1);
+    spans[row] = {static_cast<int16_t>(span.begin), static_cast<int16_t>(span.end)};
+    samples += span.end - span.begin;
   }
-#pragma unroll 5
-  for (int i = 0; i < kLaneBins; ++i) memory->bin[i][lane] = 0.0f;
+  at.count = WarpSum(samples);
   __syncwarp();  // the spans are there
-
-  int own_count = 0;  // samples of the lane's group
-#pragma unroll
-  for (int g = 0; g < kGroups; ++g) {
-    if (lane / kGroupLanes == g) own_count = patches[g].count;
-  }
-  for (int begin = 0; begin < longest; begin += kWarpLanes) {
-    const int index = begin + lane;
-    Sample samples[kGroups];
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      samples[g] = LoadSample(patches[g], memory->span[g], index < patches[g].count, &walks[g]);
-    }
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      if (patches[g].count <= begin) continue;
-      StoreSample(patches[g], samples[g], index, table, g, lane, memory);
-    }
-    __syncwarp();  // the samples are there
-    if (begin < own_count) AddSamples(memory, lane);
-    __syncwarp();  // the samples were read
-  }
-  AddTail(memory, lane, own_count);
-  __syncwarp();  // all bins are complete
-  return FinishDescriptors(memory, params.norm, lane);
+  return at;
 }
 
 __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
@@ -419,7 +390,7 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
   BeginNextKernel();
   AwaitKernelBefore();
   __shared__ SiftExpTable table;
-  __shared__ WarpMemory memories[kWarpsPerBlock];
+  __shared__ BlockMemory memory;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode == FrameMode::kIdle) return;
@@ -436,18 +407,55 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
     WriteSiftReport(counts, overflowed, count, frame.report);
   }
   const algo::SiftFeature* const features = lists.kept + frame.first_record;
-  const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock * kGroups;
-  for (int first = (static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp) * kGroups; first < count;
-       first += step) {
-    const int i = first + lane / kGroupLanes;
-    const int own = lane % kGroupLanes;
-    if (i < count && own == 0) {
+  const bool adds = warp == kAddingWarp;
+  const int group = adds ? lane / kGroupLanes : warp;
+  const int step = static_cast<int>(gridDim.x) * kGroups;
+  for (int first = static_cast<int>(blockIdx.x) * kGroups; first < count; first += step) {
+    const int i = first + group;  // the feature
+    const bool present = i < count;
+    if (adds && present && lane % kGroupLanes == 0) {
       reinterpret_cast<algo::SiftFeature*>(frame.records)[i] = features[i];
     }
     if (!params.describes) continue;
-    const uint4 bytes = DescribeFour(params, frame_index, features + first,
-                                     Min(count - first, kGroups), table, &memories[warp], lane);
-    if (i >= count) continue;
+    Patch patch;
+    if (adds) {
+#pragma unroll 5
+      for (int bin = 0; bin < kLaneBins; ++bin) memory.bin[bin][lane] = 0.0f;
+    } else {
+      if (present) patch = PatchOf(params, frame_index, features[i], lane, memory.span[group]);
+      if (lane == 0) memory.count[group] = patch.count;
+    }
+    __syncthreads();  // the bins are zero, the counts are there, and all descriptors are finished
+    int longest = 0;
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) longest = Max(longest, memory.count[g]);
+    const int own_count = memory.count[group];
+    const int chunks = DivUp(longest, kWarpLanes);
+    Walk walk;
+    walk.column = lane;
+    Sample next;
+    if (!adds) next = LoadSample(patch, memory.span[group], lane < own_count, &walk);
+    for (int k = 0; k <= chunks; ++k) {
+      const int begin = k * kWarpLanes;
+      if (adds) {
+        if (k > 0 && begin - kWarpLanes < own_count) {
+          AddSamples(memory.chunk[(k - 1) % 2], lane, &memory);
+        }
+      } else if (begin < own_count) {
+        // The next samples' pixels are on their way while these are worked on.
+        const Sample sample = next;
+        const int index = begin + lane;
+        next = LoadSample(patch, memory.span[group], index + kWarpLanes < own_count, &walk);
+        StoreSample(patch, sample, index, table, group, lane, &memory.chunk[k % 2], &memory);
+      }
+      __syncthreads();  // one chunk is filled, the other was read
+    }
+    if (!adds) continue;
+    AddTail(&memory, lane, own_count);
+    __syncwarp();  // all bins are complete
+    const uint4 bytes = FinishDescriptors(&memory, params.norm, lane);
+    if (!present) continue;
+    const int own = lane % kGroupLanes;
     const int64_t at = static_cast<int64_t>(i) * algo::kSiftDescriptorBytes;
     reinterpret_cast<uint4*>(frame.descriptors + at)[own] = bytes;
     if (i < frame.state_capacity) {
@@ -461,7 +469,7 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
 absl::Status LaunchSiftDescriptors(const SiftDescriptorsParams& params, cudaStream_t stream) {
   if (params.frames.count == 0) return absl::OkStatus();
   // Enough warps to fill the device; loops take the rest.
-  constexpr int kBlocksPerMultiprocessor = 14;
+  constexpr int kBlocksPerMultiprocessor = 8;
   const int blocks = DivUp(kBlocksPerMultiprocessor * params.multiprocessors, params.frames.count);
   return LaunchKernel(SiftDescriptorsKernel, "SiftDescriptorsKernel",
                       dim3(blocks, params.frames.count), kThreads, params.follows, params, stream);
