@@ -49,9 +49,11 @@ absl::Status GpuWorkload::Prepare(const GreyImage& image, const PipelineOptions&
   ORBSERVE_ASSIGN_OR_RETURN(arena, gpu::DeviceBuffer::Create(0, arena_bytes, nullptr));
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena.data(), 0, arena_bytes));
 
-  ORBSERVE_RETURN_IF_ERROR(side.Create(
-      kind.frames(),
-      places * gpu::PinnedSide::RowBytes(room.rows, pipeline.descriptor_bytes, false), nullptr));
+  ORBSERVE_RETURN_IF_ERROR(
+      side.Create(kind.frames(),
+                  places * gpu::PinnedSide::RowBytes(room.rows, gpu::RecordBytes(pipeline),
+                                                     pipeline.descriptor_bytes, false),
+                  nullptr));
   const gpu::SlotLayout& slot = plan->slot();
   std::vector<uint8_t> input(slot.image_bytes);
   for (int y = 0; y < image.height_px; ++y) {
@@ -80,7 +82,8 @@ absl::Status GpuWorkload::Prepare(const GreyImage& image, const PipelineOptions&
     std::copy(room.survivors.begin(), room.survivors.end(), frame.survivor_room);
     std::copy(room.ranked.begin(), room.ranked.end(), frame.ranked_room);
     frame.record_capacity = room.rows;
-    side.PlaceRows(static_cast<int>(i), room.rows, pipeline.descriptor_bytes, false);
+    side.PlaceRows(static_cast<int>(i), room.rows, gpu::RecordBytes(pipeline),
+                   pipeline.descriptor_bytes, false);
     ORBSERVE_CUDA_RETURN_IF_ERROR(
         cudaMemcpy(arena.data() + plan->InputOffset(kind) + i * slot.image_bytes, input.data(),
                    slot.image_bytes, cudaMemcpyHostToDevice));
