@@ -13,6 +13,9 @@
 namespace orbserve::cpu {
 namespace {
 
+// Extrema whose samples a cache of 1 MiB holds at once.
+constexpr size_t kOrientedAtOnce = 32;
+
 SiftBlur BlurOf(double sigma) {
   SiftBlur blur;
   blur.radius = algo::SiftBlurRadius(sigma);
@@ -87,21 +90,34 @@ void SiftExtractor::FindFeatures(int octave, float* images, SiftMemory* memory) 
   const algo::SiftThresholds thresholds = {task.layers,
                                            static_cast<float>(options_.contrast_threshold),
                                            static_cast<float>(options_.edge_threshold)};
-  // Pixels of level 0 per pixel of the octave: a power of two, so products with it are exact.
-  const float pixel = std::ldexp(1.0f, octave + options_.first_octave);
+  memory->oriented.clear();
+  memory->direction_tasks.clear();
   for (const SiftCandidate& candidate : memory->candidates) {
     algo::SiftExtremum extremum = {candidate.x, candidate.y, candidate.layer};
     if (!kernels_.refine(view, thresholds, &extremum)) continue;
     const float scale = algo::SiftScale(extremum, task.layers, static_cast<float>(options_.sigma));
-    float histogram[algo::kSiftDirections];
-    kernels_.directions(
-        task.images[extremum.layer], task.pitch,
-        algo::SiftOrientationWindowOf(extremum.x, extremum.y, scale, task.width_px, task.height_px),
-        &memory->scratch[0], histogram);
+    memory->oriented.push_back({extremum, scale});
+    memory->direction_tasks.push_back(
+        {task.images[extremum.layer], task.pitch,
+         algo::SiftOrientationWindowOf(extremum.x, extremum.y, scale, task.width_px,
+                                       task.height_px)});
+    if (memory->oriented.size() == kOrientedAtOnce) OrientFeatures(octave, memory);
+  }
+  OrientFeatures(octave, memory);
+}
+
+// Makes features of the extrema that are ready.
+void SiftExtractor::OrientFeatures(int octave, SiftMemory* memory) const {
+  std::vector<SiftDirectionTask>& tasks = memory->direction_tasks;
+  kernels_.directions(tasks.data(), static_cast<int>(tasks.size()), &memory->scratch[0]);
+  // Pixels of level 0 per pixel of the octave: a power of two, so products with it are exact.
+  const float pixel = std::ldexp(1.0f, octave + options_.first_octave);
+  for (size_t n = 0; n < tasks.size(); ++n) {
+    const auto& [extremum, scale] = memory->oriented[n];
     float smoothed[algo::kSiftDirections];
     float most = 0.0f;
     for (int i = 0; i < algo::kSiftDirections; ++i) {
-      smoothed[i] = algo::SmoothedSiftDirection(histogram, i);
+      smoothed[i] = algo::SmoothedSiftDirection(tasks[n].histogram, i);
       most = std::max(most, smoothed[i]);
     }
     for (int i = 0; i < algo::kSiftDirections; ++i) {
@@ -113,6 +129,8 @@ void SiftExtractor::FindFeatures(int octave, float* images, SiftMemory* memory) 
                                    algo::PackSiftOctave(octave, extremum)});
     }
   }
+  memory->oriented.clear();
+  tasks.clear();
 }
 
 void SiftExtractor::Detect(const ImageView& grey, const ImageView* mask, int max_features,

@@ -20,20 +20,28 @@
 
 namespace orbserve::cpu {
 
+// A refined extremum that gets its directions.
+struct SiftOriented {
+  algo::SiftExtremum extremum;
+  float scale = 0.0f;
+};
+
 // Lists of one frame; they grow, and are then kept. Features are in level-0 pixels.
 struct SiftMemory {
   // Packed as OpenCV's KeyPoint::octave, with octaves that count from 0.
   std::vector<algo::SiftFeature> keypoints;
   int64_t found = 0;  // features before the cut
   std::vector<SiftCandidate> candidates;
+  std::vector<SiftOriented> oriented;  // those of a batch
+  std::vector<SiftDirectionTask> direction_tasks;
   std::vector<SiftDescribeTask> tasks;  // one for each feature, in an order of their own
   std::vector<uint8_t> descriptors;     // [keypoint][kSiftDescriptorBytes]
   std::vector<SiftScratch> scratch;     // [thread], at least one
 
   size_t HeldBytes() const {
     const auto bytes = [](const auto& list) { return list.capacity() * sizeof(*list.data()); };
-    size_t held =
-        bytes(keypoints) + bytes(candidates) + bytes(tasks) + bytes(descriptors) + bytes(scratch);
+    size_t held = bytes(keypoints) + bytes(candidates) + bytes(oriented) + bytes(direction_tasks) +
+                  bytes(tasks) + bytes(descriptors) + bytes(scratch);
     for (const SiftScratch& one : scratch) held += one.HeldBytes();
     return held;
   }
@@ -83,6 +91,7 @@ class SiftExtractor {
   float* Image(float* images, const Octave& octave, int image) const;
   SiftOctaveTask TaskOf(float* images, const Octave& octave) const;
   void FindFeatures(int octave, float* images, SiftMemory* memory) const;
+  void OrientFeatures(int octave, SiftMemory* memory) const;
 
   const SiftOptions options_;
   const SiftKernels& kernels_;

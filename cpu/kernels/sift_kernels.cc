@@ -92,9 +92,10 @@ void MakeOctave(const SiftOctaveTask& task, SiftScratch* scratch,
   }
 }
 
-void FindDirections(const float* image, ptrdiff_t pitch, const algo::SiftOrientationWindow& window,
-                    SiftScratch* /*scratch*/, float (&histogram)[algo::kSiftDirections]) {
-  algo::SiftDirections(image, pitch, window, histogram);
+void FindDirections(SiftDirectionTask* tasks, int count, SiftScratch* /*scratch*/) {
+  for (int i = 0; i < count; ++i) {
+    algo::SiftDirections(tasks[i].image, tasks[i].pitch, tasks[i].window, tasks[i].histogram);
+  }
 }
 
 void DescribeOne(const SiftDescribeTask& task) {

@@ -73,6 +73,14 @@ struct SiftScratch {
   }
 };
 
+// A histogram of directions, not yet smoothed, to be made from a Gaussian image.
+struct SiftDirectionTask {
+  const float* image = nullptr;
+  ptrdiff_t pitch = 0;
+  algo::SiftOrientationWindow window;
+  float histogram[algo::kSiftDirections] = {};
+};
+
 // A descriptor to be made from a Gaussian image of that size.
 struct SiftDescribeTask {
   const float* image = nullptr;
@@ -97,9 +105,8 @@ struct SiftKernels {
   // algo::RefineSiftExtremum().
   bool (*refine)(const algo::SiftOctaveView& octave, const algo::SiftThresholds& thresholds,
                  algo::SiftExtremum* extremum);
-  // Fills the histogram of directions, not yet smoothed, from a Gaussian image.
-  void (*directions)(const float* image, ptrdiff_t pitch, const algo::SiftOrientationWindow& window,
-                     SiftScratch* scratch, float (&histogram)[algo::kSiftDirections]);
+  // Fills the histograms of `count` tasks.
+  void (*directions)(SiftDirectionTask* tasks, int count, SiftScratch* scratch);
   // Fills `count` descriptors.
   void (*describe)(const SiftDescribeTask* tasks, int count, SiftScratch* scratch);
 };

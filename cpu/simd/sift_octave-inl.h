@@ -7,8 +7,9 @@
 // An octave is made in one pass over its rows. Each blur is a stage that keeps the row-filtered
 // rows that its columns still need; a finished row goes on to the next stage while it is in the
 // first-level cache. Columns are filtered for two rows at once, which share all but two of the rows
-// that they read. The last stage's rows complete the differences, of which three rows are kept for
-// the test of extrema.
+// that they read, and for kSiftBandRows rows by pieces that the first-level cache holds: the rows
+// of all stages together need the second-level cache, and are read from there once a band. The last
+// stage's rows complete the differences, of which three rows are kept for the test of extrema.
 
 #if defined(ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
@@ -17,7 +18,10 @@
 #define ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
 #endif
 
+#include <cmath>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cpu/kernels/sift_kernels.h"
@@ -33,14 +37,93 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr int kSiftBandRows = 8;
+
 struct SiftStage {
   const SiftBlur* blur = nullptr;
   float* ring = nullptr;  // row-filtered rows
   int ring_rows = 0;
-  float* input[2] = {};  // rows with room for mirrored pixels on both sides
+  float* input[kSiftBandRows] = {};  // rows with room for mirrored pixels on both sides
   float* image = nullptr;
   int next = 0;  // row of `image`
 };
+
+#if HWY_ARCH_X86
+// Lanes kShift, kShift + 1, ... of the two vectors one after the other.
+template <int kShift>
+HWY_INLINE SiftV ShiftSift(SiftV low, SiftV high) {
+#if HWY_TARGET <= HWY_AVX3
+  return SiftV{_mm512_castsi512_ps(
+      _mm512_alignr_epi32(_mm512_castps_si512(high.raw), _mm512_castps_si512(low.raw), kShift))};
+#else
+  const __m256i a = _mm256_castps_si256(low.raw);
+  const __m256i b = _mm256_castps_si256(high.raw);
+  const __m256i middle = _mm256_permute2x128_si256(a, b, 0x21);
+  if constexpr (kShift == 4) {
+    return SiftV{_mm256_castsi256_ps(middle)};
+  } else if constexpr (kShift < 4) {
+    return SiftV{_mm256_castsi256_ps(_mm256_alignr_epi8(middle, a, 4 * kShift))};
+  } else {
+    return SiftV{_mm256_castsi256_ps(_mm256_alignr_epi8(b, middle, 4 * kShift - 16))};
+  }
+#endif
+}
+
+// Adds tap kTap to the sums of four vectors of pixels from `row`, which is aligned, on.
+template <int kRadius, int kTap>
+HWY_INLINE void AddSiftTap(const float* HWY_RESTRICT row, const float* HWY_RESTRICT taps,
+                           SiftV (&sum)[4]) {
+  const SiftF d;
+  constexpr int kOffset = kTap - kRadius;
+  // Pixels from an aligned one on, which is kShift to the left.
+  constexpr int kShift = (kOffset % kSiftLanes + kSiftLanes) % kSiftLanes;
+  const auto tap = hn::Set(d, taps[kOffset < 0 ? -kOffset : kOffset]);
+  const auto pixels = [&](auto vector) {
+    constexpr int kVector = decltype(vector)::value;
+    const float* const at = row + kOffset + kVector * kSiftLanes;
+    // A load from two cache lines takes the time of two. About as many vectors are put together
+    // from aligned ones as keep both kinds of units busy.
+    constexpr bool kOneLine =
+        kSiftLanes == 8 && ((kOffset - kShift) / kSiftLanes + kVector) % 2 == 0;
+    constexpr bool kLoad = kShift == 0 || (kSiftLanes == 8 ? kOneLine : kTap % 2 == 0);
+    if constexpr (kLoad) {
+      return hn::LoadU(d, at);
+    } else {
+      return ShiftSift<kShift>(hn::Load(d, at - kShift), hn::Load(d, at - kShift + kSiftLanes));
+    }
+  };
+  const auto add = [&](auto vector) {
+    constexpr int kVector = decltype(vector)::value;
+    sum[kVector] =
+        kTap == 0 ? hn::Mul(pixels(vector), tap) : hn::MulAdd(pixels(vector), tap, sum[kVector]);
+  };
+  add(std::integral_constant<int, 0>());
+  add(std::integral_constant<int, 1>());
+  add(std::integral_constant<int, 2>());
+  add(std::integral_constant<int, 3>());
+}
+
+// FilterSiftRow() for the beginning of a row, of which it returns the length.
+template <int kRadius, int... kTap>
+HWY_INLINE int FilterSiftRowOf(const float* HWY_RESTRICT row, int width,
+                               const float* HWY_RESTRICT taps, float* HWY_RESTRICT out,
+                               std::integer_sequence<int, kTap...> /*taps*/) {
+  const SiftF d;
+  int x = 0;
+  for (; x + 4 * kSiftLanes <= width; x += 4 * kSiftLanes) {
+    SiftV sum[4];
+    (AddSiftTap<kRadius, kTap>(row + x, taps, sum), ...);
+    for (int i = 0; i < 4; ++i) hn::StoreU(sum[i], d, out + x + i * kSiftLanes);
+  }
+  return x;
+}
+
+template <int kRadius>
+HWY_INLINE int FilterSiftRowOf(const float* row, int width, const SiftBlur& blur, float* out) {
+  return FilterSiftRowOf<kRadius>(row, width, blur.taps, out,
+                                  std::make_integer_sequence<int, 2 * kRadius + 1>());
+}
+#endif
 
 // Row-filtered pixels of `row`, which has `radius` pixels on either side.
 HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const SiftBlur& blur,
@@ -69,8 +152,30 @@ HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const Si
     }
     return;
   }
-  constexpr int kBlock = 8 * kSiftLanes;
   int x = 0;
+#if HWY_ARCH_X86
+  // The blurs of the default options.
+  switch (radius) {
+    case 5:
+      x = FilterSiftRowOf<5>(row, width, blur, out);
+      break;
+    case 6:
+      x = FilterSiftRowOf<6>(row, width, blur, out);
+      break;
+    case 8:
+      x = FilterSiftRowOf<8>(row, width, blur, out);
+      break;
+    case 10:
+      x = FilterSiftRowOf<10>(row, width, blur, out);
+      break;
+    case 13:
+      x = FilterSiftRowOf<13>(row, width, blur, out);
+      break;
+    default:
+      break;
+  }
+#endif
+  constexpr int kBlock = 8 * kSiftLanes;
   for (; x + kBlock <= width; x += kBlock) {
     const float* const from = row + x - radius;
     auto tap = hn::Set(d, blur.taps[radius]);
@@ -117,7 +222,7 @@ HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const Si
 // centre at rows[radius]. Each is stored twice.
 template <int kVectors>
 HWY_INLINE void FilterSiftColumns(const float* const* rows, const SiftBlur& blur, int x,
-                                  float* const (&image)[2], float* const (&copy)[2]) {
+                                  float* const* image, float* const* copy) {
   const SiftF d;
   const int radius = blur.radius;
   SiftV sum[2][kVectors];
@@ -164,9 +269,9 @@ class SiftStream {
     for (int i = first; i < count; ++i) {
       SiftStage& stage = stages_[stage_count_++];
       stage.blur = blurs + (i - first);
-      stage.ring_rows = 2 * stage.blur->radius + 2;
+      stage.ring_rows = 2 * stage.blur->radius + kSiftBandRows;
       stage.image = images[i];
-      size += static_cast<size_t>(stage.ring_rows) * pitch + 2 * InputSize(*stage.blur);
+      size += static_cast<size_t>(stage.ring_rows) * pitch + kSiftBandRows * InputSize(*stage.blur);
     }
     if (layers > 0) size += kKept * static_cast<size_t>(layers + 2) * pitch;
     if (scratch->rows.size() < size) scratch->rows.resize(size);
@@ -184,7 +289,7 @@ class SiftStream {
   }
 
   // Row `y` of the first stage's image is written here before it is pushed.
-  float* Input(int y) { return stages_[0].input[y & 1]; }
+  float* Input(int y) { return stages_[0].input[y % kSiftBandRows]; }
 
   void Push(int y, std::vector<SiftCandidate>* candidates) { Push(0, y, candidates); }
 
@@ -204,15 +309,15 @@ class SiftStream {
   void Push(int index, int y, std::vector<SiftCandidate>* candidates) {
     SiftStage& stage = stages_[index];
     const int radius = stage.blur->radius;
-    float* const input = stage.input[y & 1];
+    float* const input = stage.input[y % kSiftBandRows];
     for (int i = 1; i <= radius; ++i) {
       input[-i] = input[algo::SiftMirror(-i, width_)];
       input[width_ - 1 + i] = input[algo::SiftMirror(width_ - 1 + i, width_)];
     }
     FilterSiftRow(input, width_, *stage.blur, stage.ring + y % stage.ring_rows * pitch_);
     const bool last = y == height_ - 1;
-    while (stage.next < height_ && (last || y >= stage.next + 1 + radius)) {
-      const int count = std::min(2, height_ - stage.next);
+    while (stage.next < height_ && (last || y >= stage.next + kSiftBandRows - 1 + radius)) {
+      const int count = std::min(kSiftBandRows, height_ - stage.next);
       FinishRows(index, count);
       const int from = stage.next;
       stage.next += count;
@@ -226,34 +331,41 @@ class SiftStream {
     }
   }
 
-  // The next `count` <= 2 rows of a stage's image.
+  // The next `count` <= kSiftBandRows rows of a stage's image.
   void FinishRows(int index, int count) {
     SiftStage& stage = stages_[index];
     const int radius = stage.blur->radius;
-    const float* rows[2 * algo::kSiftMaxRadius + 2];
-    for (int i = 0; i < 2 * radius + 2; ++i) {
+    const float* rows[2 * algo::kSiftMaxRadius + kSiftBandRows];
+    for (int i = 0; i < 2 * radius + RoundUp(count, 2); ++i) {
       const int y = algo::SiftMirror(stage.next - radius + i, height_);
       rows[i] = stage.ring + y % stage.ring_rows * pitch_;
     }
-    float* image[2];
-    float* copy[2] = {};
-    for (int i = 0; i < 2; ++i) {
-      const int y = std::min(stage.next + i, stage.next + count - 1);
+    float* image[kSiftBandRows];
+    float* copy[kSiftBandRows] = {};
+    for (int i = 0; i < count; ++i) {
+      const int y = stage.next + i;
       image[i] = stage.image + y * pitch_;
-      if (index + 1 < stage_count_) copy[i] = stages_[index + 1].input[y & 1];
+      if (index + 1 < stage_count_) copy[i] = stages_[index + 1].input[y % kSiftBandRows];
     }
-    if (count == 1) {
-      // The row that would be the lower of two goes where nothing is read.
-      image[1] = stage.input[stage.next & 1 ? 0 : 1];
-      copy[1] = nullptr;
+    if (count % 2 != 0) {
+      // The row that would be the lower of two goes where nothing is read any more.
+      image[count] = stage.input[(stage.next + count) % kSiftBandRows];
+      copy[count] = nullptr;
     }
     constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+    constexpr int kPiece = 64;
     int x = 0;
-    for (; x + kVectors * kSiftLanes <= width_; x += kVectors * kSiftLanes) {
-      FilterSiftColumns<kVectors>(rows, *stage.blur, x, image, copy);
+    for (; x + kPiece <= width_; x += kPiece) {
+      for (int i = 0; i < count; i += 2) {
+        for (int at = x; at < x + kPiece; at += kVectors * kSiftLanes) {
+          FilterSiftColumns<kVectors>(rows + i, *stage.blur, at, image + i, copy + i);
+        }
+      }
     }
     for (; x < width_; x += kSiftLanes) {
-      FilterSiftColumns<1>(rows, *stage.blur, x, image, copy);
+      for (int i = 0; i < count; i += 2) {
+        FilterSiftColumns<1>(rows + i, *stage.blur, x, image + i, copy + i);
+      }
     }
   }
 
@@ -293,42 +405,47 @@ class SiftStream {
     constexpr int kMost = (kLayers == 0 ? algo::kSiftMaxLayers : kLayers) + 2;
     const SiftF d;
     const int differences = (kLayers == 0 ? layers_ : kLayers) + 2;
-    const auto limit = hn::Set(d, least_difference);
-    const auto minus_limit = hn::Neg(limit);
-    // The most and the least of three pixels below each other, one column more on either side.
+    // No difference lies between these and the limits, which it must exceed.
+    const auto least_high = hn::Set(d, std::nextafter(least_difference, 1e30f));
+    const auto most_low = hn::Neg(least_high);
+    // For each layer the most and the least of three pixels below each other in three differences,
+    // one column more on either side.
     alignas(64) float most[kMost][kChunkPx + 2 * kSiftLanes];
     alignas(64) float least[kMost][kChunkPx + 2 * kSiftLanes];
+    const float* above[kMost];
     const float* centre[kMost];
+    const float* below[kMost];
     for (int i = 0; i < differences; ++i) {
-      const float* const above = Difference(i, y - 1) + begin - 1;
-      const float* const at = Difference(i, y) + begin - 1;
-      const float* const below = Difference(i, y + 1) + begin - 1;
-      centre[i] = at + 1;
-      for (int x = 0; x < end - begin + 2; x += kSiftLanes) {
-        const auto a = hn::LoadU(d, above + x);
-        const auto b = hn::LoadU(d, at + x);
-        const auto c = hn::LoadU(d, below + x);
-        hn::Store(hn::Max(hn::Max(a, c), b), d, most[i] + x);
-        hn::Store(hn::Min(hn::Min(a, c), b), d, least[i] + x);
-      }
+      above[i] = Difference(i, y - 1) + begin - 1;
+      centre[i] = Difference(i, y) + begin - 1;
+      below[i] = Difference(i, y + 1) + begin - 1;
     }
-    for (int x = 0; x < end - begin; x += kSiftLanes) {
-      // These are the extremes of the nine places of each difference.
+    for (int x = 0; x < end - begin + 2; x += kSiftLanes) {
       SiftV high[kMost];
       SiftV low[kMost];
       for (int i = 0; i < differences; ++i) {
-        high[i] = hn::Max(hn::Max(hn::Load(d, most[i] + x), hn::LoadU(d, most[i] + x + 2)),
-                          hn::LoadU(d, most[i] + x + 1));
-        low[i] = hn::Min(hn::Min(hn::Load(d, least[i] + x), hn::LoadU(d, least[i] + x + 2)),
-                         hn::LoadU(d, least[i] + x + 1));
+        const auto a = hn::LoadU(d, above[i] + x);
+        const auto b = hn::LoadU(d, centre[i] + x);
+        const auto c = hn::LoadU(d, below[i] + x);
+        high[i] = hn::Max(hn::Max(a, c), b);
+        low[i] = hn::Min(hn::Min(a, c), b);
       }
+      for (int i = 1; i < differences - 1; ++i) {
+        hn::Store(hn::Max(hn::Max(high[i - 1], high[i]), high[i + 1]), d, most[i] + x);
+        hn::Store(hn::Min(hn::Min(low[i - 1], low[i]), low[i + 1]), d, least[i] + x);
+      }
+    }
+    for (int x = 0; x < end - begin; x += kSiftLanes) {
       // No less than all 27, itself among them.
       const auto extrema = [&](int layer) {
-        const auto value = hn::LoadU(d, centre[layer] + x);
-        const auto top = hn::Max(hn::Max(high[layer - 1], high[layer]), high[layer + 1]);
-        const auto bottom = hn::Min(hn::Min(low[layer - 1], low[layer]), low[layer + 1]);
-        return hn::Or(hn::And(hn::Ge(value, top), hn::Gt(value, limit)),
-                      hn::And(hn::Le(value, bottom), hn::Lt(value, minus_limit)));
+        const auto value = hn::LoadU(d, centre[layer] + x + 1);
+        const float* const highs = most[layer] + x;
+        const float* const lows = least[layer] + x;
+        const auto top = hn::Max(hn::Max(hn::Load(d, highs), least_high),
+                                 hn::Max(hn::LoadU(d, highs + 1), hn::LoadU(d, highs + 2)));
+        const auto bottom = hn::Min(hn::Min(hn::Load(d, lows), most_low),
+                                    hn::Min(hn::LoadU(d, lows + 1), hn::LoadU(d, lows + 2)));
+        return hn::Or(hn::Ge(value, top), hn::Le(value, bottom));
       };
       auto any = extrema(1);
       for (int layer = 2; layer <= differences - 2; ++layer) any = hn::Or(any, extrema(layer));

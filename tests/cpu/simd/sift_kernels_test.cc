@@ -125,27 +125,32 @@ TEST_P(SiftKernelsTest, DirectionsAndDescriptorsAreThoseOfThePlainLoops) {
   for (int i = 0; i < 30 * kWidth; ++i) image[static_cast<size_t>(i)] = i % 300 < 150 ? 7.0f : 9.0f;
   SiftScratch scratch;
   std::vector<SiftDescribeTask> tasks;
+  std::vector<SiftDirectionTask> direction_tasks;
   for (int i = 0; i < 4001; ++i) {
     const float x = static_cast<float>(random() % (64 * kWidth)) / 64.0f;
     const float y = static_cast<float>(random() % (64 * kHeight)) / 64.0f;
     const float scale = static_cast<float>(1 + random() % 400) / (i % 4 == 0 ? 400.0f : 60.0f);
     const float angle = i % 10 == 0 ? static_cast<float>(random() % 8) * 45.0f
                                     : static_cast<float>(random() % 3600000) / 10000.0f;
-    SCOPED_TRACE(::testing::Message()
-                 << x << ", " << y << " scale " << scale << " angle " << angle);
     const algo::SiftOrientationWindow window = algo::SiftOrientationWindowOf(
         Clamp(static_cast<int>(x), 1, kWidth - 2), Clamp(static_cast<int>(y), 1, kHeight - 2),
         scale, kWidth, kHeight);
-    float plain[algo::kSiftDirections];
-    float simd[algo::kSiftDirections];
-    ReferenceSiftKernels().directions(image.data(), kWidth, window, &scratch, plain);
-    twin().directions(image.data(), kWidth, window, &scratch, simd);
-    ASSERT_EQ(std::memcmp(plain, simd, sizeof(plain)), 0);
+    direction_tasks.push_back({image.data(), kWidth, window});
     tasks.push_back({image.data(), kWidth, kWidth, kHeight,
                      algo::SiftPatchOf(x, y, scale, angle, kWidth, kHeight), nullptr,
                      static_cast<algo::SiftNorm>(i % 3)});
   }
-  // Together, as descriptors wait for each other.
+  // Together, as histograms and descriptors wait for each other.
+  std::vector<SiftDirectionTask> simd_tasks = direction_tasks;
+  const int count = static_cast<int>(direction_tasks.size());
+  ReferenceSiftKernels().directions(direction_tasks.data(), count, &scratch);
+  twin().directions(simd_tasks.data(), count, &scratch);
+  for (int i = 0; i < count; ++i) {
+    ASSERT_EQ(std::memcmp(direction_tasks[i].histogram, simd_tasks[i].histogram,
+                          sizeof(simd_tasks[i].histogram)),
+              0)
+        << i;
+  }
   std::vector<uint8_t> expected(tasks.size() * algo::kSiftDescriptorBytes);
   std::vector<uint8_t> actual(expected.size());
   const auto describe = [&](const SiftKernels& kernels, std::vector<uint8_t>* descriptors) {
