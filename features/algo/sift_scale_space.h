@@ -108,19 +108,30 @@ ORBSERVE_HOST_DEVICE inline int SiftMirror(int place, int count) {
   return place;
 }
 
-// Pixel of the doubled image: weights 1/4 and 3/4 of the two nearest rows and columns. Sixteenths
-// of a grey level, exact in any order.
+// Pixels of the doubled image have weights 3/4 and 1/4 for the nearest and the next row and column.
+struct SiftDoubledPlace {
+  int near = 0;
+  int far = 0;
+};
+ORBSERVE_HOST_DEVICE inline SiftDoubledPlace SiftDoubledPlaceOf(int place, int count) {
+  const int near = place / 2;
+  return {near, Clamp(near + (place % 2 != 0 ? 1 : -1), 0, count - 1)};
+}
+ORBSERVE_HOST_DEVICE inline int SiftDoubledSum(int near, int far) { return 3 * near + far; }
+// Of two sums. Sixteenths of a grey level, exact in any order.
+ORBSERVE_HOST_DEVICE inline float SiftDoubledValue(int near, int far) {
+  return static_cast<float>(SiftDoubledSum(near, far)) * 0.0625f;
+}
+
 ORBSERVE_HOST_DEVICE inline float SiftDoubledPixel(const uint8_t* pixels, ptrdiff_t pitch_bytes,
                                                    int width_px, int height_px, int x, int y) {
-  const int near_x = x / 2;
-  const int near_y = y / 2;
-  const int far_x = Clamp(near_x + (x % 2 != 0 ? 1 : -1), 0, width_px - 1);
-  const int far_y = Clamp(near_y + (y % 2 != 0 ? 1 : -1), 0, height_px - 1);
-  const uint8_t* near_row = pixels + near_y * pitch_bytes;
-  const uint8_t* far_row = pixels + far_y * pitch_bytes;
-  const int sum =
-      3 * (3 * near_row[near_x] + near_row[far_x]) + 3 * far_row[near_x] + far_row[far_x];
-  return static_cast<float>(sum) * 0.0625f;
+  const SiftDoubledPlace in_row = SiftDoubledPlaceOf(x, width_px);
+  const SiftDoubledPlace in_column = SiftDoubledPlaceOf(y, height_px);
+  const auto across = [&](int row) {
+    const uint8_t* const at = pixels + row * pitch_bytes;
+    return SiftDoubledSum(at[in_row.near], at[in_row.far]);
+  };
+  return SiftDoubledValue(across(in_column.near), across(in_column.far));
 }
 
 // OpenCV's rows of kernels of 3 and 5 taps use their symmetry; an odd column at the end of such a

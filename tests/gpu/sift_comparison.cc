@@ -105,14 +105,14 @@ Stages StagesOf(const ImageView& grey, const SiftOptions& options,
                                extremum.offset_x, extremum.offset_y, extremum.offset_layer,
                                extremum.response});
       const float size = algo::SiftScale(extremum, layers, static_cast<float>(options.sigma));
-      float histogram[algo::kSiftDirections];
-      kernels.directions(task.images[extremum.layer], task.pitch,
-                         algo::SiftOrientationWindowOf(extremum.x, extremum.y, size, width, height),
-                         &scratch, histogram);
+      cpu::SiftDirectionTask directions = {
+          task.images[extremum.layer], task.pitch,
+          algo::SiftOrientationWindowOf(extremum.x, extremum.y, size, width, height)};
+      kernels.directions(&directions, 1, &scratch);
       float smoothed[algo::kSiftDirections];
       float most = 0.0f;
       for (int i = 0; i < algo::kSiftDirections; ++i) {
-        smoothed[i] = algo::SmoothedSiftDirection(histogram, i);
+        smoothed[i] = algo::SmoothedSiftDirection(directions.histogram, i);
         most = std::max(most, smoothed[i]);
       }
       for (int i = 0; i < algo::kSiftDirections; ++i) {

@@ -93,6 +93,7 @@ SiftRun::SiftRun(const std::vector<ImageView>& images, const SiftSettings& setti
   constexpr int kOverlapsFrom = 9;
   overlaps_ = frames_ == 1 && major >= kOverlapsFrom;
   Check(gpu::AllowSiftSharedEntries(geometry_.width_px, &shared_entries_));
+  Check(gpu::AllowSiftSmallOctaves(&small_bytes_));
 }
 
 SiftRun::~SiftRun() {
@@ -126,7 +127,9 @@ void SiftRun::Enqueue(cudaStream_t stream,
                             stream),
             "cudaMemsetAsync");
   Check(gpu::LaunchSiftScaleSpace(
-      {frames, input_, geometry_.width_px, &geometry_, images_, rows_, overlaps_, false}, stream));
+      {frames, input_, geometry_.width_px, &geometry_, images_, rows_, small_bytes_, overlaps_,
+       false},
+      stream));
   after("scale space");
   Check(gpu::LaunchSiftExtrema({frames,
                                 space,

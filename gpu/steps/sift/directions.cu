@@ -6,9 +6,10 @@
 // Scale-Invariant Keypoints", IJCV 2004, sec. 5; the arithmetic is that of
 // features/algo/sift_orientation.h.
 //
-// A warp takes an extremum. Each lane computes a sample; then all lanes go through the 32 samples
-// in order, and a lane adds those of its direction, or two, to a register: each bin gets its floats
-// in the order of the reference, and no addition waits for memory. 2 KiB of shared memory.
+// A warp takes an extremum. Each lane computes a sample, while the pixels of the next 32 are on their
+// way; then all lanes go through the samples in order, and a lane adds those of its direction to a
+// register: each bin gets its floats in the order of the reference, and no addition waits for
+// memory. Four lanes have a second direction, whose samples are looked for. 2 KiB of shared memory.
 
 #include "gpu/steps/sift/directions.h"
 
@@ -36,7 +37,7 @@ struct DirectionShare {
 };
 
 struct WarpMemory {
-  DirectionShare share[kWarpLanes];
+  alignas(16) DirectionShare share[kWarpLanes];
   float histogram[algo::kSiftDirections];
   float smoothed[algo::kSiftDirections];
 };
@@ -45,6 +46,14 @@ struct WarpMemory {
 struct LaneBins {
   float low = 0.0f;
   float high = 0.0f;
+};
+
+// A sample's place, and its gradient in grey levels of two pixels.
+struct DirectionSample {
+  int u = 0;
+  int v = 0;
+  float dx = 0.0f;
+  float dy = 0.0f;
 };
 
 __device__ __forceinline__ LaneBins AddDirections(const float* image, int pitch,
@@ -60,18 +69,13 @@ __device__ __forceinline__ LaneBins AddDirections(const float* image, int pitch,
   int v = window.y0 + lane / width;
   const int step_v = kWarpLanes / width;
   const int step_u = kWarpLanes % width;
-  for (int begin = 0; begin < count; begin += kWarpLanes) {
-    float weight = 0.0f;
-    float magnitude = 0.0f;
-    int direction = -1;
-    if (begin + lane < count) {
+  // Loads this lane's next sample.
+  const auto load = [&](bool counts) {
+    DirectionSample sample = {u, v};
+    if (counts) {
       const float* const at = image + static_cast<int64_t>(v) * pitch + u;
-      const float dx = __ldg(at + 1) - __ldg(at - 1);
-      const float dy = __ldg(at - pitch) - __ldg(at + pitch);
-      const int square = (u - window.x) * (u - window.x) + (v - window.y) * (v - window.y);
-      weight = algo::SiftExpBy(static_cast<float>(square) * window.falloff, table);
-      magnitude = algo::SiftMagnitude(dx, dy);
-      direction = algo::SiftDirection(algo::SiftAngleDegrees(dy, dx, long_form));
+      sample.dx = __ldg(at + 1) - __ldg(at - 1);
+      sample.dy = __ldg(at - pitch) - __ldg(at + pitch);
     }
     u += step_u;
     v += step_v;
@@ -79,17 +83,40 @@ __device__ __forceinline__ LaneBins AddDirections(const float* image, int pitch,
       u -= width;
       ++v;
     }
+    return sample;
+  };
+  DirectionSample next = load(lane < count);
+  for (int begin = 0; begin < count; begin += kWarpLanes) {
+    const DirectionSample sample = next;
+    next = load(begin + kWarpLanes + lane < count);
+    float weight = 0.0f;
+    float magnitude = 0.0f;
+    int direction = -1;
+    if (begin + lane < count) {
+      const int from_x = sample.u - window.x;
+      const int from_y = sample.v - window.y;
+      const int square = from_x * from_x + from_y * from_y;
+      weight = algo::SiftExpBy(static_cast<float>(square) * window.falloff, table);
+      magnitude = algo::SiftMagnitude(sample.dx, sample.dy);
+      direction = algo::SiftDirection(algo::SiftAngleDegrees(sample.dy, sample.dx, long_form));
+    }
     // Samples after the last complete group are added below.
     const bool in_group = begin + lane < grouped;
     memory->share[lane] = {in_group ? direction : -1, weight * magnitude};
-    __syncwarp();
+    unsigned high = __ballot_sync(kFullWarp, in_group && direction >= kWarpLanes);
+    __syncwarp();  // the shares are there
+    const int4* const pairs = reinterpret_cast<const int4*>(memory->share);
 #pragma unroll
-    for (int i = 0; i < kWarpLanes; ++i) {
-      const DirectionShare share = memory->share[i];
-      if (share.direction == lane) bins.low += share.product;
+    for (int i = 0; i < kWarpLanes / 2; ++i) {
+      const int4 pair = pairs[i];
+      if (pair.x == lane) bins.low += __int_as_float(pair.y);
+      if (pair.z == lane) bins.low += __int_as_float(pair.w);
+    }
+    for (; high != 0; high &= high - 1) {
+      const DirectionShare share = memory->share[__ffs(static_cast<int>(high)) - 1];
       if (share.direction == lane + kWarpLanes) bins.high += share.product;
     }
-    __syncwarp();
+    __syncwarp();  // they were read
     for (int i = Max(grouped - begin, 0); i < Min(count - begin, kWarpLanes); ++i) {
       const int tail_direction = __shfl_sync(kFullWarp, direction, i);
       const float tail_weight = __shfl_sync(kFullWarp, weight, i);

@@ -5,10 +5,10 @@
 // D. Lowe, "Distinctive Image Features from Scale-Invariant Keypoints", IJCV 2004, sec. 3 and 4;
 // the arithmetic is that of features/algo/sift_extremum.h.
 //
-// A block takes a tile of 64 x 16 pixels of an octave through its layers. Each image is read once:
-// a thread keeps its pixels of the image before and writes differences to shared memory, where four
-// of them take turns. Fits are rare, long, and read the images again: the tile's extrema are handed
-// over to another kernel, which has a thread for each. 23 KiB of shared memory.
+// A warp goes down a strip of 62 columns; each lane has two columns of differences. Extremes of three
+// rows stay in registers, those of neighbouring columns come by shuffles: a difference is an extremum
+// if it is no less than the most, or no more than the least, of all 27. Fits are rare, long, and read
+// the images again: candidates are handed over to another kernel, which has a thread for each.
 
 #include "gpu/steps/sift/extrema.h"
 
@@ -24,15 +24,16 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kTileWidth = 64;
-constexpr int kTileHeight = 16;
-constexpr int kThreads = 256;
-constexpr int kHaloWidth = kTileWidth + 2;
-constexpr int kHaloPixels = kHaloWidth * (kTileHeight + 2);
-constexpr int kHaloPerThread = DivUp(kHaloPixels, kThreads);
-constexpr int kPixelsPerThread = kTileWidth * kTileHeight / kThreads;
-constexpr int kDifferences = 4;  // three are compared while the next one is written
-constexpr int kListed = 1024;    // extrema that a block collects; others are fitted at once
+constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarpLanes;
+constexpr int kLaneColumns = 2;
+// A strip's outermost columns are compared with only.
+constexpr int kStripWidth = kLaneColumns * kWarpLanes - 2;
+constexpr int kStripRows = 16;
+constexpr int kTileHeight = kWarps * kStripRows;  // of a block, whose strips are one above the other
+
+// Candidates that a warp collects. A strip with more, which no photograph has, is searched again.
+constexpr int kListed = 128;
 
 struct ExtremaParams {
   SiftExtremaParams base;
@@ -77,27 +78,49 @@ __device__ __noinline__ void FitExtremum(const ExtremaParams& params, int frame,
                          extremum.response};
 }
 
-// Hands the extrema that a block has listed over to the kernel that fits them, or fits those that
-// find no room. `listed`: layer, row and column from (x0, y0), a byte each from above.
-__device__ __forceinline__ void HandOver(const ExtremaParams& params, int frame, int octave, int x0,
-                                         int y0, const uint32_t* listed, int count, int threads,
-                                         int* first) {
-  const SiftLists lists = SiftListsOf(params.base.frames.params[frame]);
-  const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0 && count > 0) {
-    *first = atomicAdd(&SiftCountsOf(params.base.frames.counters[frame]).candidates, count);
+// Hands a candidate over to the kernel that fits it, or fits it where the list has no room.
+__device__ __forceinline__ void HandOver(const ExtremaParams& params, int frame,
+                                         const SiftLists& lists, int place,
+                                         const SiftCandidate& candidate) {
+  if (place < lists.capacity) {
+    lists.candidates[place] = candidate;
+  } else {
+    FitExtremum(params, frame, candidate.octave, candidate.layer, candidate.x, candidate.y);
   }
-  __syncthreads();  // the block has its places
-  for (int i = thread; i < count; i += threads) {
-    const int entry = static_cast<int>(listed[i]);
-    const int layer = entry >> 16;
-    const int x = x0 + (entry & 0xff);
-    const int y = y0 + (entry >> 8 & 0xff);
-    if (*first + i < lists.capacity) {
-      lists.candidates[*first + i] = {static_cast<int16_t>(x), static_cast<int16_t>(y),
-                                      static_cast<int16_t>(layer), static_cast<int16_t>(octave)};
-    } else {
-      FitExtremum(params, frame, octave, layer, x, y);
+}
+
+// A strip: pixels x0 <= x < x1, y0 <= y < y1 of an octave.
+struct Strip {
+  int octave;
+  int x0;
+  int y0;
+  int x1;
+  int y1;
+};
+
+// Hands over all candidates of a strip that has more than a warp collects.
+__device__ __noinline__ void SearchAgain(const ExtremaParams& params, int frame,
+                                         const Strip& strip) {
+  const SiftOctaveShape& shape = params.base.space.octave[strip.octave];
+  const SiftLists lists = SiftListsOf(params.base.frames.params[frame]);
+  algo::SiftOctaveView view;
+  for (int i = 0; i < params.base.space.images; ++i) {
+    view.images[i] = params.base.space.Image(frame, strip.octave, i);
+  }
+  view.pitch = shape.pitch;
+  view.width_px = shape.width_px;
+  view.height_px = shape.height_px;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  for (int layer = 1; layer <= params.base.thresholds.layers; ++layer) {
+    for (int y = strip.y0; y < strip.y1; ++y) {
+      for (int x = strip.x0 + lane; x < strip.x1; x += kWarpLanes) {
+        if (!algo::IsSiftExtremum(view, layer, x, y, params.base.least_difference)) continue;
+        const int place =
+            atomicAdd(&SiftCountsOf(params.base.frames.counters[frame]).candidates, 1);
+        HandOver(params, frame, lists, place,
+                 {static_cast<int16_t>(x), static_cast<int16_t>(y), static_cast<int16_t>(layer),
+                  static_cast<int16_t>(strip.octave)});
+      }
     }
   }
 }
@@ -121,205 +144,169 @@ __global__ __launch_bounds__(kFitThreads) void SiftFitKernel(
   }
 }
 
-// True if the difference at `at` is an extremum of the three.
-__device__ __forceinline__ bool IsExtremum(const float* below, const float* at, const float* above,
-                                           float least_difference) {
-  const float value = *at;
-  const bool positive = value > 0.0f;
-  if ((positive ? value : -value) <= least_difference || value == 0.0f) return false;
-  const auto exceeds = [&](const float* other) {
-    return positive ? *other > value : *other < value;
-  };
-  const auto any_exceeds = [&](const float* centre) {
-    bool any = exceeds(centre);
-#pragma unroll
-    for (int v = -1; v <= 1; ++v) {
-#pragma unroll
-      for (int u = -1; u <= 1; ++u) {
-        if (u != 0 || v != 0) any = any || exceeds(centre + v * kHaloWidth + u);
-      }
-    }
-    return any;
-  };
-  return !any_exceeds(at) && !any_exceeds(below) && !any_exceeds(above);
+// Two pixels of an image, or what lanes make of them.
+struct Pair {
+  float left;
+  float right;
+};
+__device__ __forceinline__ Pair MostOf(Pair a, Pair b) {
+  return {fmaxf(a.left, b.left), fmaxf(a.right, b.right)};
+}
+__device__ __forceinline__ Pair LeastOf(Pair a, Pair b) {
+  return {fminf(a.left, b.left), fminf(a.right, b.right)};
+}
+__device__ __forceinline__ Pair LoadPair(const float* at) {
+  const float2 two = __ldg(reinterpret_cast<const float2*>(at));
+  return {two.x, two.y};
 }
 
-// The fit wants 122 registers, which would leave room for two blocks a multiprocessor.
-constexpr int kBlocksPerMultiprocessor = 4;
+// Of the three columns around either pixel.
+__device__ __forceinline__ Pair MostOfColumns(Pair most) {
+  const float both = fmaxf(most.left, most.right);
+  return {fmaxf(both, __shfl_up_sync(kFullWarp, most.right, 1)),
+          fmaxf(both, __shfl_down_sync(kFullWarp, most.left, 1))};
+}
+__device__ __forceinline__ Pair LeastOfColumns(Pair least) {
+  const float both = fminf(least.left, least.right);
+  return {fminf(both, __shfl_up_sync(kFullWarp, least.right, 1)),
+          fminf(both, __shfl_down_sync(kFullWarp, least.left, 1))};
+}
 
+// The fit alone would take twice the registers.
+constexpr int kBlocksPerMultiprocessor = 5;
+
+template <int kLayers>
 __global__ __launch_bounds__(kThreads, kBlocksPerMultiprocessor) void SiftExtremaKernel(
     const __grid_constant__ ExtremaParams params) {
   BeginNextKernel();
   AwaitKernelBefore();
-  __shared__ float differences[kDifferences][kHaloPixels];
-  __shared__ uint32_t listed[kListed];
-  __shared__ int listed_count;
-  __shared__ int first_place;
-  const int thread = static_cast<int>(threadIdx.x);
+  constexpr int kDifferences = kLayers + 2;
+  constexpr int kImages = kLayers + algo::kSiftExtraImages;
+  __shared__ SiftCandidate listed_by_warp[kWarps][kListed];
   const int frame = params.base.frames.first + static_cast<int>(blockIdx.y);
   if (params.base.frames.params[frame].mode == FrameMode::kIdle) return;
-  int octave = 0;
-  int tile = static_cast<int>(blockIdx.x);
-  while (tile >= params.end_tile[octave]) ++octave;
-  if (octave > 0) tile -= params.end_tile[octave - 1];
-  const SiftOctaveShape& shape = params.base.space.octave[octave];
-  const int x0 = algo::kSiftBorderPx + tile % params.tiles_x[octave] * kTileWidth;
-  const int y0 = algo::kSiftBorderPx + tile / params.tiles_x[octave] * kTileHeight;
-  if (thread == 0) listed_count = 0;
-
-  // Places of this thread's pixels in an image. Those beyond the last pixel that counts are never
-  // compared with.
-  const float* image = params.base.space.Image(frame, octave, 0);
-  int place[kHaloPerThread];
-  float before[kHaloPerThread];
-#pragma unroll
-  for (int i = 0; i < kHaloPerThread; ++i) {
-    const int pixel = Min(thread + i * kThreads, kHaloPixels - 1);
-    const int x = Min(x0 - 1 + pixel % kHaloWidth, shape.width_px - 1);
-    const int y = Min(y0 - 1 + pixel / kHaloWidth, shape.height_px - 1);
-    place[i] = y * shape.pitch + x;
-    before[i] = __ldg(image + place[i]);
-  }
-  const int layers = params.base.thresholds.layers;
-  for (int l = 0; l < layers + 2; ++l) {
-    image += shape.plane;
-#pragma unroll
-    for (int i = 0; i < kHaloPerThread; ++i) {
-      const float value = __ldg(image + place[i]);
-      const int pixel = Min(thread + i * kThreads, kHaloPixels - 1);
-      differences[l % kDifferences][pixel] = value - before[i];
-      before[i] = value;
-    }
-    __syncthreads();  // difference l is there, and the one that it takes the place of was compared
-    if (l < 2) continue;
-    const float* const below = differences[(l - 2) % kDifferences];
-    const float* const at = differences[(l - 1) % kDifferences];
-    const float* const above = differences[l % kDifferences];
-#pragma unroll
-    for (int i = 0; i < kPixelsPerThread; ++i) {
-      const int u = thread % kTileWidth;
-      const int v = thread / kTileWidth + i * (kThreads / kTileWidth);
-      const int pixel = (v + 1) * kHaloWidth + u + 1;
-      if (x0 + u >= shape.width_px - algo::kSiftBorderPx ||
-          y0 + v >= shape.height_px - algo::kSiftBorderPx ||
-          !IsExtremum(below + pixel, at + pixel, above + pixel, params.base.least_difference)) {
-        continue;
-      }
-      const int entry = atomicAdd(&listed_count, 1);
-      if (entry < kListed) {
-        listed[entry] = static_cast<uint32_t>((l - 1) << 16 | v << 8 | u);
-      } else {
-        FitExtremum(params, frame, octave, l - 1, x0 + u, y0 + v);
-      }
-    }
-  }
-  __syncthreads();  // the list is complete
-  HandOver(params, frame, octave, x0, y0, listed, Min(listed_count, kListed), kThreads,
-           &first_place);
-}
-
-// ---- Three layers: no shared memory for differences ----
-//
-// A warp goes down a strip of 30 columns; each lane has a column of differences, and gets those of
-// its neighbours by shuffles. Extremes of three columns stay in registers for three rows. A value
-// is an extremum if it is no less than the most, or no more than the least, of all 27.
-
-constexpr int kStripLayers = 3;
-constexpr int kStripWarps = 4;
-constexpr int kStripThreads = kStripWarps * kWarpLanes;
-constexpr int kStripColumns = kWarpLanes - 2;
-constexpr int kStripWidth = kStripWarps * kStripColumns;
-constexpr int kStripRows = 16;
-
-// 80 registers.
-constexpr int kStripBlocksPerMultiprocessor = 6;
-
-__global__ __launch_bounds__(
-    kStripThreads,
-    kStripBlocksPerMultiprocessor) void SiftStripExtremaKernel(const __grid_constant__ ExtremaParams
-                                                                   params) {
-  BeginNextKernel();
-  AwaitKernelBefore();
-  constexpr int kStripDifferences = kStripLayers + 2;
-  constexpr int kStripImages = kStripLayers + algo::kSiftExtraImages;
-  __shared__ uint32_t listed[kListed];
-  __shared__ int listed_count;
-  __shared__ int first_place;
-  const int frame = params.base.frames.first + static_cast<int>(blockIdx.y);
-  if (params.base.frames.params[frame].mode == FrameMode::kIdle) return;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % kWarpLanes;
-  if (thread == 0) listed_count = 0;
-  __syncthreads();  // the list is empty
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   int octave = 0;
   int tile = static_cast<int>(blockIdx.x);
   while (tile >= params.end_tile[octave]) ++octave;
   if (octave > 0) tile -= params.end_tile[octave - 1];
   const SiftOctaveShape& shape = params.base.space.octave[octave];
   const int x0 = algo::kSiftBorderPx + tile % params.tiles_x[octave] * kStripWidth;
-  const int y0 = algo::kSiftBorderPx + tile / params.tiles_x[octave] * kStripRows;
-  const int u = thread / kWarpLanes * kStripColumns + lane - 1;  // from x0
-  const int end_y = shape.height_px - algo::kSiftBorderPx;
-  const bool counts =
-      lane > 0 && lane <= kStripColumns && x0 + u < shape.width_px - algo::kSiftBorderPx;
+  const int y0 = algo::kSiftBorderPx + tile / params.tiles_x[octave] * kTileHeight +
+                 warp * kStripRows;
+  const Strip strip = {octave, x0, y0, Min(x0 + kStripWidth, shape.width_px - algo::kSiftBorderPx),
+                       Min(y0 + kStripRows, shape.height_px - algo::kSiftBorderPx)};
+  const int x = x0 - 1 + kLaneColumns * lane;
+  const bool left_counts = lane > 0 && x < strip.x1;
+  const bool right_counts = lane < kWarpLanes - 1 && x + 1 < strip.x1;
   // Pixels beyond the last that counts are never compared with.
-  const float* const images =
-      params.base.space.Image(frame, octave, 0) + Min(x0 + u, shape.width_px - 1);
-  const auto row_of = [&](int row) {
-    return images + static_cast<int64_t>(Min(y0 - 1 + row, shape.height_px - 1)) * shape.pitch;
+  static_assert((algo::kSiftBorderPx - 1) % kLaneColumns == 0 && kStripWidth % kLaneColumns == 0,
+                "pairs are aligned");
+  const float* const column = params.base.space.Image(frame, octave, 0) +
+                              Min(x, (shape.width_px - 1) & ~(kLaneColumns - 1));
+  const auto row_of = [&](int y) {
+    return column + static_cast<int64_t>(Min(y, shape.height_px - 1)) * shape.pitch;
   };
   const float limit = params.base.least_difference;
-  float most[3][kStripDifferences];  // of three columns; rows take turns
-  float least[3][kStripDifferences];
-  float centre[2][kStripLayers];  // of the layers, rows take turns
-  float next[kStripImages];
+  SiftCandidate* const listed = listed_by_warp[warp];
+  int listed_count = 0;
+
+  Pair before[kDifferences];  // of the row before
+  Pair most[kDifferences];    // of the two rows before
+  Pair least[kDifferences];
+  Pair next[kImages];
 #pragma unroll
-  for (int i = 0; i < kStripImages; ++i) next[i] = __ldg(row_of(0) + i * shape.plane);
+  for (int i = 0; i < kImages; ++i) next[i] = LoadPair(row_of(y0 - 1) + i * shape.plane);
+  // Once row r + 1 is there, row r is compared.
+#pragma unroll 2
+  for (int r = -2; r < kStripRows; ++r) {
+    Pair difference[kDifferences];
 #pragma unroll
-  for (int row = 0; row < kStripRows + 2; ++row) {
-    if (y0 + row - 2 >= end_y) break;  // of the whole block
-    float pixel[kStripImages];
-#pragma unroll
-    for (int i = 0; i < kStripImages; ++i) pixel[i] = next[i];
-    if (row + 1 < kStripRows + 2) {
-#pragma unroll
-      for (int i = 0; i < kStripImages; ++i) next[i] = __ldg(row_of(row + 1) + i * shape.plane);
+    for (int i = 0; i < kDifferences; ++i) {
+      difference[i] = {next[i + 1].left - next[i].left, next[i + 1].right - next[i].right};
     }
+    const float* const row = row_of(y0 + r + 2);
 #pragma unroll
-    for (int i = 0; i < kStripDifferences; ++i) {
-      const float value = pixel[i + 1] - pixel[i];
-      const float left = __shfl_up_sync(kFullWarp, value, 1);
-      const float right = __shfl_down_sync(kFullWarp, value, 1);
-      most[row % 3][i] = Max(Max(left, right), value);
-      least[row % 3][i] = Min(Min(left, right), value);
-      if (i >= 1 && i <= kStripLayers) centre[row % 2][i - 1] = value;
-    }
-    if (row < 2) continue;
-    float high[kStripDifferences];
-    float low[kStripDifferences];
+    for (int i = 0; i < kImages; ++i) next[i] = LoadPair(row + i * shape.plane);
+    if (r >= 0) {
+      Pair high[kDifferences];
+      Pair low[kDifferences];
 #pragma unroll
-    for (int i = 0; i < kStripDifferences; ++i) {
-      high[i] = Max(Max(most[0][i], most[1][i]), most[2][i]);
-      low[i] = Min(Min(least[0][i], least[1][i]), least[2][i]);
-    }
+      for (int i = 0; i < kDifferences; ++i) {
+        high[i] = MostOf(most[i], difference[i]);
+        low[i] = LeastOf(least[i], difference[i]);
+      }
+      unsigned found = 0;  // two bits a layer
 #pragma unroll
-    for (int layer = 1; layer <= kStripLayers; ++layer) {
-      const float value = centre[(row - 1) % 2][layer - 1];
-      const float top = Max(Max(high[layer - 1], high[layer]), high[layer + 1]);
-      const float bottom = Min(Min(low[layer - 1], low[layer]), low[layer + 1]);
-      const bool found = (value >= top && value > limit) || (value <= bottom && value < -limit);
-      if (!found || !counts) continue;
-      const int entry = atomicAdd(&listed_count, 1);
-      if (entry < kListed) {
-        listed[entry] = static_cast<uint32_t>(layer << 16 | (row - 2) << 8 | u);
-      } else {
-        FitExtremum(params, frame, octave, layer, x0 + u, y0 + row - 2);
+      for (int l = 0; l < kLayers; ++l) {
+        const Pair top = MostOfColumns(MostOf(MostOf(high[l + 1], high[l + 2]), high[l]));
+        const Pair bottom = LeastOfColumns(LeastOf(LeastOf(low[l + 1], low[l + 2]), low[l]));
+        const Pair value = before[l + 1];
+        const bool left = (value.left >= top.left && value.left > limit) ||
+                          (value.left <= bottom.left && value.left < -limit);
+        const bool right = (value.right >= top.right && value.right > limit) ||
+                           (value.right <= bottom.right && value.right < -limit);
+        if (left && left_counts) found |= 1u << (2 * l);
+        if (right && right_counts) found |= 2u << (2 * l);
+      }
+      if (y0 + r >= strip.y1) found = 0;
+      if (__any_sync(kFullWarp, found != 0)) {
+#pragma unroll 1
+        for (int bit = 0; bit < 2 * kLayers; ++bit) {
+          const bool has = (found >> bit & 1) != 0;
+          const unsigned lanes = __ballot_sync(kFullWarp, has);
+          const int place = listed_count + __popc(lanes & ((1u << lane) - 1));
+          if (has && place < kListed) {
+            listed[place] = {static_cast<int16_t>(x + bit % 2), static_cast<int16_t>(y0 + r),
+                             static_cast<int16_t>(1 + bit / 2), static_cast<int16_t>(octave)};
+          }
+          listed_count += __popc(lanes);
+        }
       }
     }
+#pragma unroll
+    for (int i = 0; i < kDifferences; ++i) {
+      most[i] = MostOf(before[i], difference[i]);
+      least[i] = LeastOf(before[i], difference[i]);
+      before[i] = difference[i];
+    }
   }
-  __syncthreads();  // the list is complete
-  HandOver(params, frame, octave, x0, y0, listed, Min(listed_count, kListed), kStripThreads,
-           &first_place);
+  __syncwarp();  // the list is there
+  if (listed_count == 0) return;
+  if (listed_count > kListed) return SearchAgain(params, frame, strip);
+  const SiftLists lists = SiftListsOf(params.base.frames.params[frame]);
+  int first = 0;
+  if (lane == 0) {
+    first = atomicAdd(&SiftCountsOf(params.base.frames.counters[frame]).candidates, listed_count);
+  }
+  first = __shfl_sync(kFullWarp, first, 0);
+  for (int i = lane; i < listed_count; i += kWarpLanes) {
+    HandOver(params, frame, lists, first + i, listed[i]);
+  }
+}
+
+using ExtremaKernel = void (*)(ExtremaParams);
+ExtremaKernel ExtremaKernelFor(int layers) {
+  switch (layers) {
+    case 1:
+      return SiftExtremaKernel<1>;
+    case 2:
+      return SiftExtremaKernel<2>;
+    case 3:
+      return SiftExtremaKernel<3>;
+    case 4:
+      return SiftExtremaKernel<4>;
+    case 5:
+      return SiftExtremaKernel<5>;
+    case 6:
+      return SiftExtremaKernel<6>;
+    case 7:
+      return SiftExtremaKernel<7>;
+    default:
+      static_assert(algo::kSiftMaxLayers == 8);
+      return SiftExtremaKernel<8>;
+  }
 }
 
 }  // namespace
@@ -327,25 +314,19 @@ __global__ __launch_bounds__(
 absl::Status LaunchSiftExtrema(const SiftExtremaParams& params, cudaStream_t stream) {
   if (params.frames.count == 0) return absl::OkStatus();
   ExtremaParams extrema = {params, {}, {}};
-  const bool strips = params.thresholds.layers == kStripLayers;
-  const int tile_width = strips ? kStripWidth : kTileWidth;
-  const int tile_height = strips ? kStripRows : kTileHeight;
   int tiles = 0;
   for (int o = 0; o < params.space.octaves; ++o) {
     const SiftOctaveShape& shape = params.space.octave[o];
     const int width = Max(0, shape.width_px - 2 * algo::kSiftBorderPx);
     const int height = Max(0, shape.height_px - 2 * algo::kSiftBorderPx);
-    extrema.tiles_x[o] = DivUp(width, tile_width);
-    tiles += extrema.tiles_x[o] * DivUp(height, tile_height);
+    extrema.tiles_x[o] = DivUp(width, kStripWidth);
+    tiles += extrema.tiles_x[o] * DivUp(height, kTileHeight);
     extrema.end_tile[o] = tiles;
   }
   if (tiles == 0) return absl::OkStatus();
-  const dim3 grid(tiles, params.frames.count);
-  ORBSERVE_RETURN_IF_ERROR(strips
-                               ? LaunchKernel(SiftStripExtremaKernel, "SiftStripExtremaKernel",
-                                              grid, kStripThreads, params.follows, extrema, stream)
-                               : LaunchKernel(SiftExtremaKernel, "SiftExtremaKernel", grid,
-                                              kThreads, params.follows, extrema, stream));
+  ORBSERVE_RETURN_IF_ERROR(LaunchKernel(ExtremaKernelFor(params.thresholds.layers),
+                                        "SiftExtremaKernel", dim3(tiles, params.frames.count),
+                                        kThreads, params.follows, extrema, stream));
   // A thread for each of many candidates; loops take the rest.
   constexpr int kFitBlocksPerMultiprocessor = 8;
   const int fit_blocks =

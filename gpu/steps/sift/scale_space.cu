@@ -18,6 +18,7 @@
 
 #include "gpu/steps/sift/scale_space.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "features/host_device.h"
@@ -90,43 +91,47 @@ struct FirstParams {
 
 extern __shared__ __align__(16) float tile_memory[];
 
+// Filters kRowPixels of a row. `from`: HaloOf(kRadius) pixels before the first.
+template <int kRadius>
+__device__ __forceinline__ void FilterRow(const float* __restrict__ from, const float* taps,
+                                          float* __restrict__ to) {
+  constexpr int kSkipped = HaloOf(kRadius) - kRadius;
+  constexpr int kVectors = DivUp(kSkipped + kRowPixels + 2 * kRadius, 4);
+  float window[4 * kVectors];
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    const float4 four = reinterpret_cast<const float4*>(from)[i];
+    window[4 * i] = four.x;
+    window[4 * i + 1] = four.y;
+    window[4 * i + 2] = four.z;
+    window[4 * i + 3] = four.w;
+  }
+  float sum[kRowPixels];
+#pragma unroll
+  for (int j = 0; j < kRowPixels; ++j) sum[j] = window[kSkipped + j] * taps[kRadius];
+#pragma unroll
+  for (int i = 1; i <= 2 * kRadius; ++i) {
+    const float tap = taps[i < kRadius ? kRadius - i : i - kRadius];
+#pragma unroll
+    for (int j = 0; j < kRowPixels; ++j) {
+      sum[j] = FusedMultiplyAdd(window[kSkipped + j + i], tap, sum[j]);
+    }
+  }
+  float4* const out = reinterpret_cast<float4*>(to);
+  out[0] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+  out[1] = make_float4(sum[4], sum[5], sum[6], sum[7]);
+}
+
 // Filters the rows of a tile with its halo, of which `in` holds kTileHeight + 2 * kRadius.
 template <int kRadius>
 __device__ __forceinline__ void FilterRows(const float* __restrict__ in,
                                            float* __restrict__ filtered, const BlurJob& job) {
   constexpr int kRows = kTileHeight + 2 * kRadius;
-  constexpr int kPitch = TilePitch(kRadius);
-  constexpr int kSkipped = HaloOf(kRadius) - kRadius;
-  constexpr int kVectors = DivUp(kSkipped + kRowPixels + 2 * kRadius, 4);
   for (int task = static_cast<int>(threadIdx.x); task < kRows * kRowGroups; task += kThreads) {
     const int row = task % kRows;
-    const int group = task / kRows;
-    const float4* const from =
-        reinterpret_cast<const float4*>(in + row * kPitch + group * kRowPixels);
-    float window[4 * kVectors];
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      const float4 four = from[i];
-      window[4 * i] = four.x;
-      window[4 * i + 1] = four.y;
-      window[4 * i + 2] = four.z;
-      window[4 * i + 3] = four.w;
-    }
-    float sum[kRowPixels];
-#pragma unroll
-    for (int j = 0; j < kRowPixels; ++j) sum[j] = window[kSkipped + j] * job.taps[kRadius];
-#pragma unroll
-    for (int i = 1; i <= 2 * kRadius; ++i) {
-      const float tap = job.taps[i < kRadius ? kRadius - i : i - kRadius];
-#pragma unroll
-      for (int j = 0; j < kRowPixels; ++j) {
-        sum[j] = FusedMultiplyAdd(window[kSkipped + j + i], tap, sum[j]);
-      }
-    }
-    float4* const out =
-        reinterpret_cast<float4*>(filtered + row * kFilteredPitch + group * kRowPixels);
-    out[0] = make_float4(sum[0], sum[1], sum[2], sum[3]);
-    out[1] = make_float4(sum[4], sum[5], sum[6], sum[7]);
+    const int first = task / kRows * kRowPixels;
+    FilterRow<kRadius>(in + row * TilePitch(kRadius) + first, job.taps,
+                       filtered + row * kFilteredPitch + first);
   }
 }
 
@@ -146,19 +151,19 @@ __device__ __forceinline__ void FilterRowsOfAnyRadius(const float* __restrict__ 
 }
 
 // Filters the thread's pixels of a column. `from`: their uppermost halo.
-template <int kRadius>
-__device__ __forceinline__ void FilterColumn(const float* __restrict__ from, const BlurJob& job,
-                                             float (&sum)[kColumnPixels]) {
-  float window[kColumnPixels + 2 * kRadius];
+template <int kRadius, int kPixels>
+__device__ __forceinline__ void FilterColumn(const float* __restrict__ from, int pitch,
+                                             const float* taps, float (&sum)[kPixels]) {
+  float window[kPixels + 2 * kRadius];
 #pragma unroll
-  for (int i = 0; i < kColumnPixels + 2 * kRadius; ++i) window[i] = from[i * kFilteredPitch];
+  for (int i = 0; i < kPixels + 2 * kRadius; ++i) window[i] = from[i * pitch];
 #pragma unroll
-  for (int j = 0; j < kColumnPixels; ++j) sum[j] = window[kRadius + j] * job.taps[0];
+  for (int j = 0; j < kPixels; ++j) sum[j] = window[kRadius + j] * taps[0];
 #pragma unroll
   for (int i = 1; i <= kRadius; ++i) {
-    const float tap = job.taps[i];
+    const float tap = taps[i];
 #pragma unroll
-    for (int j = 0; j < kColumnPixels; ++j) {
+    for (int j = 0; j < kPixels; ++j) {
       sum[j] = FusedMultiplyAdd(window[kRadius + j + i] + window[kRadius + j - i], tap, sum[j]);
     }
   }
@@ -191,7 +196,7 @@ __device__ __forceinline__ void FilterTile(const float* in, float* filtered, con
   const int column = static_cast<int>(threadIdx.x) % kTileWidth;
   const int row = static_cast<int>(threadIdx.x) / kTileWidth * kColumnPixels;
   float sum[kColumnPixels];
-  FilterColumn<kRadius>(filtered + row * kFilteredPitch + column, job, sum);
+  FilterColumn<kRadius>(filtered + row * kFilteredPitch + column, kFilteredPitch, job.taps, sum);
   StoreColumn(job, frame_offset, x0 + column, y0 + row, sum);
 }
 
@@ -273,21 +278,53 @@ __device__ __forceinline__ void LoadTile(const BlurJob& job, const Tile& tile,
   AwaitCopies();
 }
 
-// Makes the tile from a frame's grey pixels: `pixel(x, y)` is one of the image to be blurred.
-template <typename Pixel>
-__device__ __forceinline__ void MakeTile(const BlurJob& job, const Tile& tile, const Pixel& pixel) {
+// Makes the tile from a frame's grey pixels.
+__device__ __forceinline__ void MakeTile(const FirstParams& params, const Tile& tile,
+                                         const uint8_t* __restrict__ image) {
+  const BlurJob& job = params.job;
   const int halo = HaloOf(job.radius);
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int left = tile.x0 - halo;
   const int top = tile.y0 - job.radius;
   const int columns = kTileWidth + 2 * halo;
+  const int rows_of_warp = DivUp(tile.rows, kWarps);
+  const int begin = warp * rows_of_warp;
+  const int end = Min(begin + rows_of_warp, tile.rows);
   for (int column = lane; column < columns; column += kWarpLanes) {
     const int x = algo::SiftMirror(left + column, job.width_px);
+    float* const out = tile.in + column;
+    if (!params.doubled) {
 #pragma unroll 4
-    for (int row = warp; row < tile.rows; row += kWarps) {
-      const int y = algo::SiftMirror(top + row, job.height_px);
-      tile.in[row * tile.pitch + column] = pixel(x, y);
+      for (int row = begin; row < end; ++row) {
+        const int y = algo::SiftMirror(top + row, job.height_px);
+        out[row * tile.pitch] =
+            static_cast<float>(image[static_cast<int64_t>(y) * params.pitch_bytes + x]);
+      }
+      continue;
+    }
+    // algo::SiftDoubledPixel(): a row of the frame serves up to four rows, one after the other.
+    const algo::SiftDoubledPlace in_row = algo::SiftDoubledPlaceOf(x, params.width_px);
+    int last_y = -1;
+    int last = 0;
+    int before_y = -1;
+    int before = 0;
+    const auto across = [&](int y) {
+      if (y == last_y) return last;
+      if (y == before_y) return before;
+      const uint8_t* const row = image + static_cast<int64_t>(y) * params.pitch_bytes;
+      before_y = last_y;
+      before = last;
+      last_y = y;
+      last = algo::SiftDoubledSum(row[in_row.near], row[in_row.far]);
+      return last;
+    };
+#pragma unroll 2
+    for (int row = begin; row < end; ++row) {
+      const algo::SiftDoubledPlace in_column = algo::SiftDoubledPlaceOf(
+          algo::SiftMirror(top + row, job.height_px), params.height_px);
+      const int near = across(in_column.near);
+      out[row * tile.pitch] = algo::SiftDoubledValue(near, across(in_column.far));
     }
   }
 }
@@ -326,16 +363,7 @@ __global__ __launch_bounds__(kThreads) void SiftFirstImageKernel(
   const uint8_t* const __restrict__ image = params.input + frame.image_offset;
   const int64_t frame_offset = frame_index * params.stride;
   const Tile tile = TileOf(params.job, static_cast<int>(blockIdx.x));
-  if (params.doubled) {
-    MakeTile(params.job, tile, [&](int x, int y) {
-      return algo::SiftDoubledPixel(image, params.pitch_bytes, params.width_px, params.height_px, x,
-                                    y);
-    });
-  } else {
-    MakeTile(params.job, tile, [&](int x, int y) {
-      return static_cast<float>(image[static_cast<int64_t>(y) * params.pitch_bytes + x]);
-    });
-  }
+  MakeTile(params, tile, image);
   BlurTile(params.job, frame_offset, tile);
 }
 
@@ -354,6 +382,198 @@ __global__ __launch_bounds__(kThreads) void SiftBlurKernel(
   const Tile place = TileOf(job, tile);
   LoadTile(job, place, job.from + frame_offset);
   BlurTile(job, frame_offset, place);
+}
+
+// ---- Small octaves: all their images by one block ----
+//
+// Their launches would each take longer to begin than to work. The image lies in shared memory with
+// a halo of mirrored columns; its filtered rows lie beside it, with a halo of mirrored rows.
+
+constexpr int kSmallThreads = 1024;
+constexpr int kSmallPixels = 8192;      // of the largest small octave
+constexpr int kSmallColumnPixels = 4;   // of a column, that a thread filters
+constexpr int kSmallHalo = HaloOf(kSiftTileRadius);
+
+// Floats of a row of the image, and of its filtered rows: odd numbers of 16 bytes.
+ORBSERVE_HOST_DEVICE constexpr int SmallPitch(int width_px) {
+  return 4 * (((RoundUp(width_px, kRowPixels) + 2 * kSmallHalo) / 4) | 1);
+}
+ORBSERVE_HOST_DEVICE constexpr int SmallFilteredPitch(int width_px) {
+  return 4 * ((RoundUp(width_px, kRowPixels) / 4) | 1);
+}
+ORBSERVE_HOST_DEVICE constexpr int SmallFilteredRows(int height_px) {
+  return RoundUp(height_px, kSmallColumnPixels) + 2 * kSiftTileRadius;
+}
+constexpr size_t SmallBytes(int width_px, int height_px) {
+  return sizeof(float) *
+         (static_cast<size_t>(height_px) * SmallPitch(width_px) +
+          static_cast<size_t>(SmallFilteredRows(height_px)) * SmallFilteredPitch(width_px));
+}
+
+struct TileTaps {
+  int32_t radius;
+  float taps[kSiftTileRadius + 1];
+};
+
+struct SmallParams {
+  Frames frames;
+  SiftScaleSpace space;
+  int32_t first_octave;  // of the small ones
+  int32_t layers;
+  TileTaps blur[kSiftMaxImages];  // [i] leads to image i
+};
+
+// An image in shared memory.
+struct SmallImage {
+  int width_px;
+  int height_px;
+  int pitch;
+  int filtered_pitch;
+  float* pixels;    // the one at (0, 0)
+  float* filtered;  // the same
+};
+
+template <int kRadius>
+__device__ __forceinline__ void FilterSmallRows(const SmallImage& image, const TileTaps& blur) {
+  const int tasks = image.height_px * DivUp(image.width_px, kRowPixels);
+  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += kSmallThreads) {
+    const int row = task % image.height_px;
+    const int first = task / image.height_px * kRowPixels;
+    FilterRow<kRadius>(image.pixels + row * image.pitch + first - HaloOf(kRadius), blur.taps,
+                       image.filtered + row * image.filtered_pitch + first);
+  }
+}
+
+__device__ __forceinline__ void FilterSmallRowsOfAnyRadius(const SmallImage& image,
+                                                           const TileTaps& blur) {
+  const int last_odd = image.width_px % 2 != 0 ? image.width_px - 1 : -1;
+  for (int i = static_cast<int>(threadIdx.x); i < image.width_px * image.height_px;
+       i += kSmallThreads) {
+    const int row = i / image.width_px;
+    const int x = i % image.width_px;
+    image.filtered[row * image.filtered_pitch + x] = algo::SiftBlurRow(
+        image.pixels + row * image.pitch + x, blur.taps, blur.radius, x == last_odd);
+  }
+}
+
+// Filters the columns: `store(x, y, value)` takes the pixels.
+template <int kRadius, typename Store>
+__device__ __forceinline__ void FilterSmallColumns(const SmallImage& image, const TileTaps& blur,
+                                                   const Store& store) {
+  const int tasks = image.width_px * DivUp(image.height_px, kSmallColumnPixels);
+  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += kSmallThreads) {
+    const int x = task % image.width_px;
+    const int y0 = task / image.width_px * kSmallColumnPixels;
+    const float* const from = image.filtered + y0 * image.filtered_pitch + x;
+    float sum[kSmallColumnPixels];
+    if constexpr (kRadius > 0) {
+      FilterColumn<kRadius>(from - kRadius * image.filtered_pitch, image.filtered_pitch, blur.taps,
+                            sum);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kSmallColumnPixels; ++j) {
+        sum[j] = algo::SiftBlurColumn(from + j * image.filtered_pitch, image.filtered_pitch,
+                                      blur.taps, blur.radius);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kSmallColumnPixels; ++j) {
+      if (y0 + j < image.height_px) store(x, y0 + j, sum[j]);
+    }
+  }
+}
+
+// Blurs the image in shared memory; kRadius 0: by any radius.
+template <int kRadius, typename Store>
+__device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTaps& blur,
+                                          const Store& store) {
+  const int radius = kRadius > 0 ? kRadius : blur.radius;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < 2 * radius * image.height_px; i += kSmallThreads) {
+    const int column = i / image.height_px;
+    const int x = column < radius ? column - radius : image.width_px + column - radius;
+    float* const row = image.pixels + i % image.height_px * image.pitch;
+    row[x] = row[algo::SiftMirror(x, image.width_px)];
+  }
+  __syncthreads();  // the halo is there
+  if constexpr (kRadius > 0) {
+    FilterSmallRows<kRadius>(image, blur);
+  } else {
+    FilterSmallRowsOfAnyRadius(image, blur);
+  }
+  __syncthreads();  // the filtered rows are there
+  for (int i = thread; i < 2 * radius * image.width_px; i += kSmallThreads) {
+    const int row = i / image.width_px;
+    const int y = row < radius ? row - radius : image.height_px + row - radius;
+    float* const column = image.filtered + i % image.width_px;
+    column[y * image.filtered_pitch] =
+        column[algo::SiftMirror(y, image.height_px) * image.filtered_pitch];
+  }
+  __syncthreads();  // their halo is there
+  FilterSmallColumns<kRadius>(image, blur, store);
+}
+
+__global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
+    const __grid_constant__ SmallParams params) {
+  BeginNextKernel();
+  AwaitKernelBefore();
+  const int frame = params.frames.first + static_cast<int>(blockIdx.x);
+  if (params.frames.params[frame].mode == FrameMode::kIdle) return;
+  for (int o = params.first_octave; o < params.space.octaves; ++o) {
+    const SiftOctaveShape& shape = params.space.octave[o];
+    SmallImage image;
+    image.width_px = shape.width_px;
+    image.height_px = shape.height_px;
+    image.pitch = SmallPitch(shape.width_px);
+    image.filtered_pitch = SmallFilteredPitch(shape.width_px);
+    image.pixels = tile_memory + kSmallHalo;
+    image.filtered = tile_memory + shape.height_px * image.pitch +
+                     kSiftTileRadius * image.filtered_pitch;
+    // Written by a kernel before, or by this block.
+    const float* const from = params.space.Image(frame, o, 0);
+    for (int i = static_cast<int>(threadIdx.x); i < shape.width_px * shape.height_px;
+         i += kSmallThreads) {
+      const int x = i % shape.width_px;
+      const int y = i / shape.width_px;
+      image.pixels[y * image.pitch + x] = from[y * shape.pitch + x];
+    }
+    __syncthreads();  // image 0 is there
+    for (int i = 1; i < params.space.images; ++i) {
+      float* const to = params.space.Image(frame, o, i);
+      const bool halves = i == params.layers && o + 1 < params.space.octaves;
+      const SiftOctaveShape& next = params.space.octave[halves ? o + 1 : o];
+      float* const half = params.space.Image(frame, halves ? o + 1 : o, 0);
+      const auto store = [&](int x, int y, float value) {
+        image.pixels[y * image.pitch + x] = value;
+        to[y * shape.pitch + x] = value;
+        if (halves && x % 2 == 0 && y % 2 == 0 && x / 2 < next.width_px && y / 2 < next.height_px) {
+          half[y / 2 * next.pitch + x / 2] = value;
+        }
+      };
+      const TileTaps& blur = params.blur[i];
+      switch (blur.radius) {
+        case 5:
+          BlurSmall<5>(image, blur, store);
+          break;
+        case 6:
+          BlurSmall<6>(image, blur, store);
+          break;
+        case 8:
+          BlurSmall<8>(image, blur, store);
+          break;
+        case 10:
+          BlurSmall<10>(image, blur, store);
+          break;
+        case 13:
+          BlurSmall<13>(image, blur, store);
+          break;
+        default:
+          BlurSmall<0>(image, blur, store);
+          break;
+      }
+      __syncthreads();  // the image is there
+    }
+  }
 }
 
 // ---- Radii beyond a tile: rows to memory, then columns ----
@@ -452,6 +672,41 @@ absl::Status LaunchWide(const SiftScaleSpaceParams& params, const BlurJob& job,
                       wide, stream);
 }
 
+// The first octave that one block makes with all that follow. No octave's image 0 is made by blocks
+// of its own but the first's.
+int FirstSmallOctave(const SiftGeometry& geometry, int32_t small_bytes) {
+  const SiftScaleSpace& space = geometry.space;
+  for (int i = 1; i < space.images; ++i) {
+    if (geometry.blurs[i].radius > kSiftTileRadius) return space.octaves;
+  }
+  int first = space.octaves;
+  while (first > 0) {
+    const SiftOctaveShape& shape = space.octave[first - 1];
+    if (static_cast<int64_t>(shape.width_px) * shape.height_px > kSmallPixels ||
+        SmallBytes(shape.width_px, shape.height_px) > static_cast<size_t>(small_bytes)) {
+      break;
+    }
+    --first;
+  }
+  return first;
+}
+
+absl::Status LaunchSmall(const SiftScaleSpaceParams& params, int first_octave,
+                         cudaStream_t stream) {
+  const SiftGeometry& geometry = *params.geometry;
+  SmallParams small = {params.frames, geometry.space, first_octave, geometry.options.octave_layers,
+                       {}};
+  small.space.memory = params.images;
+  for (int i = 1; i < geometry.space.images; ++i) {
+    small.blur[i].radius = geometry.blurs[i].radius;
+    std::copy_n(geometry.blurs[i].taps, kSiftTileRadius + 1, small.blur[i].taps);
+  }
+  const SiftOctaveShape& shape = geometry.space.octave[first_octave];
+  return LaunchKernel(SiftSmallOctavesKernel, "SiftSmallOctavesKernel", dim3(params.frames.count),
+                      kSmallThreads, params.overlaps, small, stream,
+                      SmallBytes(shape.width_px, shape.height_px));
+}
+
 }  // namespace
 
 absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream_t stream) {
@@ -472,14 +727,15 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
       params.follows, first, stream, TileFloats(first.job.radius) * sizeof(float)));
   // Image i of octave o is made at the time `layers` * o + i.
   const int layers = geometry.options.octave_layers;
-  const int end = layers * (space.octaves - 1) + space.images;
+  const int octaves = FirstSmallOctave(geometry, params.small_bytes);
+  const int end = octaves > 0 ? layers * (octaves - 1) + space.images : 0;
   for (int time = 1; time < end; ++time) {
     BlurParams blurs = {};
     blurs.frames = params.frames;
     blurs.stride = space.stride;
     int tiles = 0;
     int radius = 0;
-    for (int o = 0; o < space.octaves; ++o) {
+    for (int o = 0; o < octaves; ++o) {
       const int image = time - layers * o;
       if (image < 1 || image >= space.images) continue;
       const SiftBlur& blur = geometry.blurs[image];
@@ -498,14 +754,33 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
                                           kThreads, params.overlaps, blurs, stream,
                                           TileFloats(radius) * sizeof(float)));
   }
-  return absl::OkStatus();
+  return octaves < space.octaves ? LaunchSmall(params, octaves, stream) : absl::OkStatus();
+}
+
+absl::Status AllowSiftSmallOctaves(int32_t* bytes) {
+  int device = 0;
+  int most = 0;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  *bytes = most;
+  return StatusFromCuda(cudaFuncSetAttribute(SiftSmallOctavesKernel,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize, most),
+                        "cudaFuncSetAttribute");
+}
+
+absl::Status SiftScaleSpaceStep::AddDevice(int /*device*/,
+                                           const std::shared_ptr<MemoryBudget>& /*budget*/) {
+  small_bytes_.push_back(0);
+  return AllowSiftSmallOctaves(&small_bytes_.back());
 }
 
 absl::Status SiftScaleSpaceStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
   const LevelImages images = images_.At(context);
   return LaunchSiftScaleSpace({context.frames, images.input, images.level[0].pitch_bytes,
                                &buffers_.geometry(), buffers_.ScaleSpace(context).memory,
-                               buffers_.Rows(context), context.overlaps, context.follows},
+                               buffers_.Rows(context), small_bytes_[context.device_index],
+                               context.overlaps, context.follows},
                               stream);
 }
 
