@@ -117,10 +117,10 @@ ORBSERVE_HOST_DEVICE inline SiftDoubledPlace SiftDoubledPlaceOf(int place, int c
   const int near = place / 2;
   return {near, Clamp(near + (place % 2 != 0 ? 1 : -1), 0, count - 1)};
 }
-ORBSERVE_HOST_DEVICE inline int SiftDoubledSum(int near, int far) { return 3 * near + far; }
-// Of two sums. Sixteenths of a grey level, exact in any order.
-ORBSERVE_HOST_DEVICE inline float SiftDoubledValue(int near, int far) {
-  return static_cast<float>(SiftDoubledSum(near, far)) * 0.0625f;
+// Between two pixels of a row, or two such values of a column: sixteenths of a grey level, exact in
+// any order.
+ORBSERVE_HOST_DEVICE inline float SiftDoubledValue(float near, float far) {
+  return near * 0.75f + far * 0.25f;
 }
 
 ORBSERVE_HOST_DEVICE inline float SiftDoubledPixel(const uint8_t* pixels, ptrdiff_t pitch_bytes,
@@ -129,7 +129,7 @@ ORBSERVE_HOST_DEVICE inline float SiftDoubledPixel(const uint8_t* pixels, ptrdif
   const SiftDoubledPlace in_column = SiftDoubledPlaceOf(y, height_px);
   const auto across = [&](int row) {
     const uint8_t* const at = pixels + row * pitch_bytes;
-    return SiftDoubledSum(at[in_row.near], at[in_row.far]);
+    return SiftDoubledValue(at[in_row.near], at[in_row.far]);
   };
   return SiftDoubledValue(across(in_column.near), across(in_column.far));
 }

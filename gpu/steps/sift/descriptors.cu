@@ -210,7 +210,6 @@ __device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
   const uint16_t* const place = &chunk.place[group][own];
   float* const bins = &memory->bin[0][lane];
   constexpr int kAtOnce = 8;
-  constexpr int kReadAtOnce = 4;
 #pragma unroll 1
   for (int begin = 0; begin < kWarpLanes; begin += kAtOnce) {
     float values[kAtOnce];
@@ -220,23 +219,8 @@ __device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
       values[i] = value[begin + i];
       places[i] = place[(begin + i) * kGroupLanes];
     }
-    // Bins are read four at a time; one that was among those before comes from a register.
 #pragma unroll
-    for (int first = 0; first < kAtOnce; first += kReadAtOnce) {
-      float sums[kReadAtOnce];
-#pragma unroll
-      for (int i = 0; i < kReadAtOnce; ++i) sums[i] = bins[places[first + i]];
-#pragma unroll
-      for (int i = 0; i < kReadAtOnce; ++i) {
-#pragma unroll
-        for (int j = 0; j < i; ++j) {
-          if (places[first + i] == places[first + j]) sums[i] = sums[j];
-        }
-        sums[i] += values[first + i];
-      }
-#pragma unroll
-      for (int i = 0; i < kReadAtOnce; ++i) bins[places[first + i]] = sums[i];
-    }
+    for (int i = 0; i < kAtOnce; ++i) bins[places[i]] += values[i];
   }
 }
 

@@ -53,6 +53,9 @@ constexpr int TileFloats(int radius) {
   return (kTileHeight + 2 * radius) * (TilePitch(radius) + kFilteredPitch);
 }
 static_assert(TileFloats(kSiftTileRadius) * sizeof(float) <= 48 * 1024);
+// A doubled tile is made from rows of the frame that are as wide, in the memory of filtered rows.
+static_assert((kTileHeight / 2 + kSiftTileRadius + 4) * (kTileWidth + 2 * HaloOf(kSiftTileRadius)) <=
+              (kTileHeight + 2 * kSiftTileRadius) * kFilteredPitch);
 
 // One image that is made from the one before it.
 struct BlurJob {
@@ -288,43 +291,39 @@ __device__ __forceinline__ void MakeTile(const FirstParams& params, const Tile& 
   const int left = tile.x0 - halo;
   const int top = tile.y0 - job.radius;
   const int columns = kTileWidth + 2 * halo;
-  const int rows_of_warp = DivUp(tile.rows, kWarps);
-  const int begin = warp * rows_of_warp;
-  const int end = Min(begin + rows_of_warp, tile.rows);
-  for (int column = lane; column < columns; column += kWarpLanes) {
-    const int x = algo::SiftMirror(left + column, job.width_px);
-    float* const out = tile.in + column;
-    if (!params.doubled) {
+  if (!params.doubled) {
+    for (int column = lane; column < columns; column += kWarpLanes) {
+      const int x = algo::SiftMirror(left + column, job.width_px);
 #pragma unroll 4
-      for (int row = begin; row < end; ++row) {
+      for (int row = warp; row < tile.rows; row += kWarps) {
         const int y = algo::SiftMirror(top + row, job.height_px);
-        out[row * tile.pitch] =
+        tile.in[row * tile.pitch + column] =
             static_cast<float>(image[static_cast<int64_t>(y) * params.pitch_bytes + x]);
       }
-      continue;
     }
-    // algo::SiftDoubledPixel(): a row of the frame serves up to four rows, one after the other.
-    const algo::SiftDoubledPlace in_row = algo::SiftDoubledPlaceOf(x, params.width_px);
-    int last_y = -1;
-    int last = 0;
-    int before_y = -1;
-    int before = 0;
-    const auto across = [&](int y) {
-      if (y == last_y) return last;
-      if (y == before_y) return before;
+    return;
+  }
+  // algo::SiftDoubledPixel(): first along the frame's rows, to memory that filtered rows take later.
+  const int first_y = Max(0, (top >> 1) - 1);
+  const int last_y = Min(params.height_px - 1, (top + tile.rows) / 2 + 1);
+  for (int column = lane; column < columns; column += kWarpLanes) {
+    const algo::SiftDoubledPlace place = algo::SiftDoubledPlaceOf(
+        algo::SiftMirror(left + column, job.width_px), params.width_px);
+#pragma unroll 4
+    for (int y = first_y + warp; y <= last_y; y += kWarps) {
       const uint8_t* const row = image + static_cast<int64_t>(y) * params.pitch_bytes;
-      before_y = last_y;
-      before = last;
-      last_y = y;
-      last = algo::SiftDoubledSum(row[in_row.near], row[in_row.far]);
-      return last;
-    };
-#pragma unroll 2
-    for (int row = begin; row < end; ++row) {
-      const algo::SiftDoubledPlace in_column = algo::SiftDoubledPlaceOf(
-          algo::SiftMirror(top + row, job.height_px), params.height_px);
-      const int near = across(in_column.near);
-      out[row * tile.pitch] = algo::SiftDoubledValue(near, across(in_column.far));
+      tile.filtered[(y - first_y) * columns + column] =
+          algo::SiftDoubledValue(row[place.near], row[place.far]);
+    }
+  }
+  __syncthreads();  // the rows are there
+  for (int row = warp; row < tile.rows; row += kWarps) {
+    const algo::SiftDoubledPlace place = algo::SiftDoubledPlaceOf(
+        algo::SiftMirror(top + row, job.height_px), params.height_px);
+    const float* const near = tile.filtered + (place.near - first_y) * columns;
+    const float* const far = tile.filtered + (place.far - first_y) * columns;
+    for (int column = lane; column < columns; column += kWarpLanes) {
+      tile.in[row * tile.pitch + column] = algo::SiftDoubledValue(near[column], far[column]);
     }
   }
 }
@@ -423,7 +422,24 @@ struct SmallParams {
   TileTaps blur[kSiftMaxImages];  // [i] leads to image i
 };
 
-// An image in shared memory.
+// Divides by a number in [2, 65536]; dividends are in [0, 65536).
+class Divider {
+ public:
+  __device__ __forceinline__ explicit Divider(int divisor)
+      : divisor_(divisor), factor_(0xffffffffu / static_cast<unsigned>(divisor) + 1) {}
+  __device__ __forceinline__ int Quotient(int dividend) const {
+    return static_cast<int>(__umulhi(static_cast<unsigned>(dividend), factor_));
+  }
+  __device__ __forceinline__ int Remainder(int dividend, int quotient) const {
+    return dividend - quotient * divisor_;
+  }
+
+ private:
+  int divisor_;
+  unsigned factor_;
+};
+
+// An image in shared memory. No side of an octave is less than 2 pixels.
 struct SmallImage {
   int width_px;
   int height_px;
@@ -431,14 +447,17 @@ struct SmallImage {
   int filtered_pitch;
   float* pixels;    // the one at (0, 0)
   float* filtered;  // the same
+  Divider by_width;
+  Divider by_height;
 };
 
 template <int kRadius>
 __device__ __forceinline__ void FilterSmallRows(const SmallImage& image, const TileTaps& blur) {
   const int tasks = image.height_px * DivUp(image.width_px, kRowPixels);
   for (int task = static_cast<int>(threadIdx.x); task < tasks; task += kSmallThreads) {
-    const int row = task % image.height_px;
-    const int first = task / image.height_px * kRowPixels;
+    const int group = image.by_height.Quotient(task);
+    const int row = image.by_height.Remainder(task, group);
+    const int first = group * kRowPixels;
     FilterRow<kRadius>(image.pixels + row * image.pitch + first - HaloOf(kRadius), blur.taps,
                        image.filtered + row * image.filtered_pitch + first);
   }
@@ -449,8 +468,8 @@ __device__ __forceinline__ void FilterSmallRowsOfAnyRadius(const SmallImage& ima
   const int last_odd = image.width_px % 2 != 0 ? image.width_px - 1 : -1;
   for (int i = static_cast<int>(threadIdx.x); i < image.width_px * image.height_px;
        i += kSmallThreads) {
-    const int row = i / image.width_px;
-    const int x = i % image.width_px;
+    const int row = image.by_width.Quotient(i);
+    const int x = image.by_width.Remainder(i, row);
     image.filtered[row * image.filtered_pitch + x] = algo::SiftBlurRow(
         image.pixels + row * image.pitch + x, blur.taps, blur.radius, x == last_odd);
   }
@@ -462,8 +481,9 @@ __device__ __forceinline__ void FilterSmallColumns(const SmallImage& image, cons
                                                    const Store& store) {
   const int tasks = image.width_px * DivUp(image.height_px, kSmallColumnPixels);
   for (int task = static_cast<int>(threadIdx.x); task < tasks; task += kSmallThreads) {
-    const int x = task % image.width_px;
-    const int y0 = task / image.width_px * kSmallColumnPixels;
+    const int run = image.by_width.Quotient(task);
+    const int x = image.by_width.Remainder(task, run);
+    const int y0 = run * kSmallColumnPixels;
     const float* const from = image.filtered + y0 * image.filtered_pitch + x;
     float sum[kSmallColumnPixels];
     if constexpr (kRadius > 0) {
@@ -490,9 +510,9 @@ __device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTap
   const int radius = kRadius > 0 ? kRadius : blur.radius;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * radius * image.height_px; i += kSmallThreads) {
-    const int column = i / image.height_px;
+    const int column = image.by_height.Quotient(i);
     const int x = column < radius ? column - radius : image.width_px + column - radius;
-    float* const row = image.pixels + i % image.height_px * image.pitch;
+    float* const row = image.pixels + image.by_height.Remainder(i, column) * image.pitch;
     row[x] = row[algo::SiftMirror(x, image.width_px)];
   }
   __syncthreads();  // the halo is there
@@ -503,9 +523,9 @@ __device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTap
   }
   __syncthreads();  // the filtered rows are there
   for (int i = thread; i < 2 * radius * image.width_px; i += kSmallThreads) {
-    const int row = i / image.width_px;
+    const int row = image.by_width.Quotient(i);
     const int y = row < radius ? row - radius : image.height_px + row - radius;
-    float* const column = image.filtered + i % image.width_px;
+    float* const column = image.filtered + image.by_width.Remainder(i, row);
     column[y * image.filtered_pitch] =
         column[algo::SiftMirror(y, image.height_px) * image.filtered_pitch];
   }
@@ -521,20 +541,23 @@ __global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
   if (params.frames.params[frame].mode == FrameMode::kIdle) return;
   for (int o = params.first_octave; o < params.space.octaves; ++o) {
     const SiftOctaveShape& shape = params.space.octave[o];
-    SmallImage image;
-    image.width_px = shape.width_px;
-    image.height_px = shape.height_px;
-    image.pitch = SmallPitch(shape.width_px);
-    image.filtered_pitch = SmallFilteredPitch(shape.width_px);
-    image.pixels = tile_memory + kSmallHalo;
-    image.filtered = tile_memory + shape.height_px * image.pitch +
-                     kSiftTileRadius * image.filtered_pitch;
+    const int pitch = SmallPitch(shape.width_px);
+    const int filtered_pitch = SmallFilteredPitch(shape.width_px);
+    const SmallImage image = {
+        shape.width_px,
+        shape.height_px,
+        pitch,
+        filtered_pitch,
+        tile_memory + kSmallHalo,
+        tile_memory + shape.height_px * pitch + kSiftTileRadius * filtered_pitch,
+        Divider(shape.width_px),
+        Divider(shape.height_px)};
     // Written by a kernel before, or by this block.
     const float* const from = params.space.Image(frame, o, 0);
     for (int i = static_cast<int>(threadIdx.x); i < shape.width_px * shape.height_px;
          i += kSmallThreads) {
-      const int x = i % shape.width_px;
-      const int y = i / shape.width_px;
+      const int y = image.by_width.Quotient(i);
+      const int x = image.by_width.Remainder(i, y);
       image.pixels[y * image.pitch + x] = from[y * shape.pitch + x];
     }
     __syncthreads();  // image 0 is there
