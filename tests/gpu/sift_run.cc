@@ -127,8 +127,8 @@ void SiftRun::Enqueue(cudaStream_t stream,
                             stream),
             "cudaMemsetAsync");
   Check(gpu::LaunchSiftScaleSpace(
-      {frames, input_, geometry_.width_px, &geometry_, images_, rows_, small_bytes_, overlaps_,
-       false},
+      {frames, input_, geometry_.width_px, &geometry_, images_, rows_, multiprocessors_, small_bytes_,
+       overlaps_, false},
       stream));
   after("scale space");
   Check(gpu::LaunchSiftExtrema({frames,

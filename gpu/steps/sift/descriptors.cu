@@ -42,12 +42,8 @@ constexpr int kLaneBins = kLaneRows * kLaneRows * kLaneDirections;
 // Rows of the largest patch: sigma 4, one layer, 1.5 layers up.
 constexpr int kMaxRows = 241;
 
-// Floats of a lane's 32 samples, and of the entries of a descriptor: each lane of a warp then reads
-// from a bank of its own, or all lanes of a group from the same word.
-constexpr int kSamplePitch = kWarpLanes + 1;
+// Floats of the entries of a descriptor: all lanes of a group read from the same word.
 constexpr int kEntryPitch = algo::kSiftDescriptorBytes + 4;
-// Places of a lane's samples: the groups' words lie in different banks.
-constexpr int kPlacePitch = kWarpLanes * kGroupLanes + 4;
 
 struct RowSpan {
   int16_t begin;
@@ -62,13 +58,21 @@ struct TailSample {
 
 // The samples of a chunk.
 struct ChunkMemory {
-  float value[kGroups][kGroupLanes][kSamplePitch];  // that a lane adds for a sample
-  uint16_t place[kGroups][kPlacePitch];             // [sample][lane]: the first lane's bin
+  float value[kGroups][kGroupLanes * kWarpLanes];     // that a lane adds for a sample: ValueSlot()
+  uint16_t place[kGroups][kWarpLanes * kGroupLanes];  // [sample][lane]: the first lane's bin
 };
+
+// Where the value of a sample for a group's lane is. Lanes read four samples at once, each group's
+// from all banks; the slot for another lane differs by an exclusive or, which is that of the lanes.
+constexpr int kValueLane = kWarpLanes + 4;
+static_assert(kWarpLanes == 4 * kGroupLanes);
+__device__ __forceinline__ int ValueSlot(int lane, int sample) {
+  return sample ^ (lane * kValueLane);
+}
 
 struct alignas(16) BlockMemory {
   union {
-    ChunkMemory chunk[2];  // one is filled while the other is read
+    alignas(16) ChunkMemory chunk[2];  // one is filled while the other is read
     alignas(16) float entry[kGroups][kEntryPitch];
   };
   float bin[kLaneBins][kWarpLanes];
@@ -130,75 +134,67 @@ __device__ __forceinline__ Sample LoadSample(const Patch& patch, const RowSpan* 
 }
 
 // Index of row or column `cell`, -1 to 4, among those of its parity.
-__device__ __forceinline__ int AmongParity(int cell) { return (cell + 1) / 2; }
+__device__ __forceinline__ int AmongParity(int cell) { return (cell + 1) >> 1; }
 
-// Lays one sample into shared memory. A sample that does not count adds nothing.
+// Lays one sample into shared memory. A sample that does not count adds nothing; it is at the
+// patch's centre.
 __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sample, int index,
                                             const SiftExpTable& table, int group, int lane,
                                             ChunkMemory* chunk, BlockMemory* memory) {
-  const bool counts = index < patch.count;
   const float dx = sample.right - sample.left;
   const float dy = sample.above - sample.below;
   const algo::SiftPlace place = algo::SiftPlaceOf(patch.patch, sample.u, sample.v);
   const algo::SiftSpread spread = algo::SiftSpreadOf(
       patch.patch, place, algo::SiftAngleDegrees(dy, dx, patch.count >= algo::kSiftLongAngles),
       algo::SiftMagnitude(dx, dy), table);
-  const bool tail = index >= algo::SiftGrouped(patch.count);
-  const algo::SiftShares shares = algo::SiftSharesOf(place, counts ? spread.weight : 0.0f);
   const float o = spread.in_direction;
-  const int row = counts ? FloorToInt(place.row) : 0;
-  const int column = counts ? FloorToInt(place.column) : 0;
+  // From the ring around the cells on.
+  const int row = FloorToInt(place.row) + 1;
+  const int column = FloorToInt(place.column) + 1;
   const int direction = spread.direction;
 
   // The lane whose parities are those of the upper left cell and the sample's direction; a bit of
   // the lane is turned for the lower, right or next one.
-  const int own = (row & 1) | (column & 1) << 1 | (direction & 1) << 2;
+  const int own = (~row & 1) | (~column & 1) << 1 | (direction & 1) << 2;
+  const int grouped = algo::SiftGrouped(patch.count);
+  const algo::SiftShares shares = algo::SiftSharesOf(place, index < grouped ? spread.weight : 0.0f);
   const float share[4] = {shares.upper_left, shares.lower_left, shares.upper_right,
                           shares.lower_right};
-  float first[4];
-  float second[4];
+  float* const values = chunk->value[group];
+  const int slot = ValueSlot(own, lane);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    second[i] = share[i] * o;
-    first[i] = share[i] - second[i];
+    const float second = share[i] * o;
+    values[slot ^ (i * kValueLane)] = share[i] - second;
+    values[slot ^ ((i ^ 4) * kValueLane)] = second;
   }
-  float* const values = &chunk->value[group][0][lane];
-  const bool adds = counts && !tail;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    values[(own ^ i) * kSamplePitch] = adds ? first[i] : 0.0f;
-    values[(own ^ i ^ 4) * kSamplePitch] = adds ? second[i] : 0.0f;
-  }
-  if (counts && tail) {
+  if (index >= grouped && index < patch.count) {
     const int place_in_tail = index % algo::kSiftGroup;
+    const algo::SiftShares late = algo::SiftSharesOf(place, spread.weight);
+    const float late_share[4] = {late.upper_left, late.lower_left, late.upper_right,
+                                 late.lower_right};
     memory->tail[group][place_in_tail] = {o, direction};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      memory->tail_value[group][own ^ i][place_in_tail] = FusedMultiplyAdd(-share[i], o, share[i]);
-      memory->tail_value[group][own ^ i ^ 4][place_in_tail] = share[i];
+      memory->tail_value[group][own ^ i][place_in_tail] =
+          FusedMultiplyAdd(-late_share[i], o, late_share[i]);
+      memory->tail_value[group][own ^ i ^ 4][place_in_tail] = late_share[i];
     }
   }
-  // For parity p of rows: row p of the sample's two.
-  const int even_row = AmongParity(row + (row & 1));
-  const int odd_row = AmongParity(row + 1 - (row & 1));
-  const int even_column = AmongParity(column + (column & 1));
-  const int odd_column = AmongParity(column + 1 - (column & 1));
-  const int even_direction = (direction + 1) / 2;
-  const int odd_direction = direction / 2;
-  const auto bin_of = [](int r, int c, int d) {
-    return ((r * kLaneRows + c) * kLaneDirections + d) * kWarpLanes;
-  };
-  uint32_t words[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int c = i % 2 != 0 ? odd_column : even_column;
-    const int d = i / 2 != 0 ? odd_direction : even_direction;
-    words[i] = static_cast<uint32_t>(bin_of(even_row, c, d)) |
-               static_cast<uint32_t>(bin_of(odd_row, c, d)) << 16;
-  }
-  uint32_t* const places = reinterpret_cast<uint32_t*>(&chunk->place[group][lane * kGroupLanes]);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) places[i] = words[i];
+  // Bins of the even and the odd one of both rows, in one word; of both columns and both directions
+  // among those of their parity.
+  constexpr int kBothRows = 1 << 16 | 1;
+  constexpr int kRowBins = kLaneRows * kLaneDirections * kWarpLanes;
+  constexpr int kColumnBins = kLaneDirections * kWarpLanes * kBothRows;
+  constexpr int kDirectionBins = kWarpLanes * kBothRows;
+  const int rows = (row >> 1) * kRowBins + ((row + 1) >> 1) * (kRowBins << 16);
+  const int even_column = rows + (column >> 1) * kColumnBins;
+  const int odd_column = rows + ((column + 1) >> 1) * kColumnBins;
+  const int even_direction = ((direction + 1) >> 1) * kDirectionBins;
+  const int odd_direction = (direction >> 1) * kDirectionBins;
+  reinterpret_cast<int4*>(chunk->place[group])[lane] =
+      make_int4(even_column + even_direction, odd_column + even_direction,
+                even_column + odd_direction, odd_column + odd_direction);
 }
 
 // Adds 32 samples of each feature to the lane's bins, in order.
@@ -206,7 +202,7 @@ __device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
                                            BlockMemory* memory) {
   const int group = lane / kGroupLanes;
   const int own = lane % kGroupLanes;
-  const float* const value = chunk.value[group][own];
+  const float4* const fours = reinterpret_cast<const float4*>(chunk.value[group]);
   const uint16_t* const place = &chunk.place[group][own];
   float* const bins = &memory->bin[0][lane];
   constexpr int kAtOnce = 8;
@@ -215,10 +211,15 @@ __device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
     float values[kAtOnce];
     int places[kAtOnce];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      values[i] = value[begin + i];
-      places[i] = place[(begin + i) * kGroupLanes];
+    for (int i = 0; i < kAtOnce; i += 4) {
+      const float4 four = fours[ValueSlot(own, begin + i) / 4];
+      values[i] = four.x;
+      values[i + 1] = four.y;
+      values[i + 2] = four.z;
+      values[i + 3] = four.w;
     }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) places[i] = place[(begin + i) * kGroupLanes];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) bins[places[i]] += values[i];
   }

@@ -29,8 +29,11 @@ constexpr int kThreads = kWarps * kWarpLanes;
 constexpr int kLaneColumns = 2;
 // A strip's outermost columns are compared with only.
 constexpr int kStripWidth = kLaneColumns * kWarpLanes - 2;
+// Rows of a strip. A block's strips are one above the other. Short ones read more rows twice, but
+// keep a device busy with few frames.
 constexpr int kStripRows = 16;
-constexpr int kTileHeight = kWarps * kStripRows;  // of a block, whose strips are one above the other
+constexpr int kShortStripRows = 8;
+constexpr int kTilesToFill = 12;  // of long strips, for each multiprocessor
 
 // Candidates that a warp collects. A strip with more, which no photograph has, is searched again.
 constexpr int kListed = 128;
@@ -39,6 +42,7 @@ struct ExtremaParams {
   SiftExtremaParams base;
   int32_t tiles_x[kSiftMaxOctaves];
   int32_t end_tile[kSiftMaxOctaves];  // the octave's first tile is the end of the one before
+  int32_t strip_rows;                 // even
 };
 
 // An octave as RefineSiftExtremum() sees it.
@@ -193,10 +197,9 @@ __global__ __launch_bounds__(kThreads, kBlocksPerMultiprocessor) void SiftExtrem
   if (octave > 0) tile -= params.end_tile[octave - 1];
   const SiftOctaveShape& shape = params.base.space.octave[octave];
   const int x0 = algo::kSiftBorderPx + tile % params.tiles_x[octave] * kStripWidth;
-  const int y0 = algo::kSiftBorderPx + tile / params.tiles_x[octave] * kTileHeight +
-                 warp * kStripRows;
+  const int y0 = algo::kSiftBorderPx + (tile / params.tiles_x[octave] * kWarps + warp) * params.strip_rows;
   const Strip strip = {octave, x0, y0, Min(x0 + kStripWidth, shape.width_px - algo::kSiftBorderPx),
-                       Min(y0 + kStripRows, shape.height_px - algo::kSiftBorderPx)};
+                       Min(y0 + params.strip_rows, shape.height_px - algo::kSiftBorderPx)};
   const int x = x0 - 1 + kLaneColumns * lane;
   const bool left_counts = lane > 0 && x < strip.x1;
   const bool right_counts = lane < kWarpLanes - 1 && x + 1 < strip.x1;
@@ -220,7 +223,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerMultiprocessor) void SiftExtrem
   for (int i = 0; i < kImages; ++i) next[i] = LoadPair(row_of(y0 - 1) + i * shape.plane);
   // Once row r + 1 is there, row r is compared.
 #pragma unroll 2
-  for (int r = -2; r < kStripRows; ++r) {
+  for (int r = -2; r < params.strip_rows; ++r) {
     Pair difference[kDifferences];
 #pragma unroll
     for (int i = 0; i < kDifferences; ++i) {
@@ -309,19 +312,29 @@ ExtremaKernel ExtremaKernelFor(int layers) {
   }
 }
 
+// Parts the octaves into tiles of `strip_rows`; returns how many there are.
+int PlaceTiles(int strip_rows, ExtremaParams* params) {
+  params->strip_rows = strip_rows;
+  int tiles = 0;
+  for (int o = 0; o < params->base.space.octaves; ++o) {
+    const SiftOctaveShape& shape = params->base.space.octave[o];
+    const int width = Max(0, shape.width_px - 2 * algo::kSiftBorderPx);
+    const int height = Max(0, shape.height_px - 2 * algo::kSiftBorderPx);
+    params->tiles_x[o] = DivUp(width, kStripWidth);
+    tiles += params->tiles_x[o] * DivUp(height, kWarps * strip_rows);
+    params->end_tile[o] = tiles;
+  }
+  return tiles;
+}
+
 }  // namespace
 
 absl::Status LaunchSiftExtrema(const SiftExtremaParams& params, cudaStream_t stream) {
   if (params.frames.count == 0) return absl::OkStatus();
-  ExtremaParams extrema = {params, {}, {}};
-  int tiles = 0;
-  for (int o = 0; o < params.space.octaves; ++o) {
-    const SiftOctaveShape& shape = params.space.octave[o];
-    const int width = Max(0, shape.width_px - 2 * algo::kSiftBorderPx);
-    const int height = Max(0, shape.height_px - 2 * algo::kSiftBorderPx);
-    extrema.tiles_x[o] = DivUp(width, kStripWidth);
-    tiles += extrema.tiles_x[o] * DivUp(height, kTileHeight);
-    extrema.end_tile[o] = tiles;
+  ExtremaParams extrema = {params, {}, {}, 0};
+  int tiles = PlaceTiles(kStripRows, &extrema);
+  if (tiles * params.frames.count < kTilesToFill * params.multiprocessors) {
+    tiles = PlaceTiles(kShortStripRows, &extrema);
   }
   if (tiles == 0) return absl::OkStatus();
   ORBSERVE_RETURN_IF_ERROR(LaunchKernel(ExtremaKernelFor(params.thresholds.layers),

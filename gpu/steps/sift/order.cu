@@ -74,6 +74,17 @@ __device__ __forceinline__ int SumBefore(int value, int* warp_sums) {
   return before + up_to - value;
 }
 
+constexpr int kTieBits = 64;
+
+// True if entry `j` comes before entry `i`, which has the same x. Of equal features any may come
+// first.
+__device__ __forceinline__ bool PrecedesInTie(const algo::SiftFeature* features,
+                                              const SiftRank* ranks, int j, int i) {
+  const algo::SiftFeature a = features[ranks[j].index];
+  const algo::SiftFeature b = features[ranks[i].index];
+  return algo::SiftPrecedes(a, b) || (j < i && !algo::SiftPrecedes(b, a));
+}
+
 // Fills `sorted` with the indices of `count` features in order. `columns`: `width_px` + 1 counters.
 __device__ void SortFeatures(const algo::SiftFeature* features, int count, int width_px,
                              int32_t* columns, SiftRank* ranks, int32_t* sorted, int* warp_sums) {
@@ -81,8 +92,9 @@ __device__ void SortFeatures(const algo::SiftFeature* features, int count, int w
   const auto column_of = [&](float x) { return Clamp(static_cast<int>(x), 0, width_px - 1); };
   for (int i = thread; i <= width_px; i += kScanThreads) columns[i] = 0;
   __syncthreads();  // the counters are zero
+#pragma unroll 4
   for (int i = thread; i < count; i += kScanThreads) {
-    atomicAdd(&columns[column_of(features[i].x)], 1);
+    atomicAdd(&columns[column_of(__ldg(&features[i].x))], 1);
   }
   __syncthreads();  // all are counted
   const int per_thread = DivUp(width_px, kScanThreads);
@@ -97,8 +109,9 @@ __device__ void SortFeatures(const algo::SiftFeature* features, int count, int w
     before += entries;
   }
   __syncthreads();  // every column knows its first place
+#pragma unroll 4
   for (int i = thread; i < count; i += kScanThreads) {
-    const float x = features[i].x;
+    const float x = __ldg(&features[i].x);
     ranks[atomicAdd(&columns[column_of(x)], 1)] = {x, i};
   }
   __syncthreads();  // a column's counter is now its end
@@ -108,16 +121,22 @@ __device__ void SortFeatures(const algo::SiftFeature* features, int count, int w
     const int first = column > 0 ? columns[column - 1] : 0;
     const int last = columns[column];
     int place = first;
+    // Entries of the same x are compared afterwards: few, and their features are far.
+    uint64_t ties = 0;
     for (int j = first; j < last; ++j) {
-      const SiftRank other = ranks[j];
-      bool precedes = other.response < rank.response;
-      if (other.response == rank.response && j != i) {
-        const algo::SiftFeature a = features[other.index];
-        const algo::SiftFeature b = features[rank.index];
-        // Of equal features any may come first.
-        precedes = algo::SiftPrecedes(a, b) || (!algo::SiftPrecedes(b, a) && j < i);
+      const float x = ranks[j].response;
+      place += x < rank.response ? 1 : 0;
+      if (x == rank.response && j != i) {
+        if (j - first < kTieBits) {
+          ties |= uint64_t{1} << (j - first);
+        } else {
+          place += PrecedesInTie(features, ranks, j, i) ? 1 : 0;
+        }
       }
-      place += precedes ? 1 : 0;
+    }
+    for (; ties != 0; ties &= ties - 1) {
+      const int j = first + __ffsll(static_cast<long long>(ties)) - 1;
+      place += PrecedesInTie(features, ranks, j, i) ? 1 : 0;
     }
     sorted[place] = rank.index;
   }

@@ -10,11 +10,12 @@
 // image `layers` of the octave before, every other pixel of which its kernel also writes as the
 // next octave's image 0.
 //
-// A block makes a tile of 64 x 32 pixels: it loads the tile with its halo to shared memory, filters
-// the rows from there, and then the columns. A thread filters eight pixels of a row, or sixteen of
-// a column, and reads each shared value once. Threads of a quarter warp take eight rows, whose
-// pitch is an odd number of 16 bytes: their vector loads find eight groups of banks. Radius 13
-// takes 37 KiB of shared memory.
+// A block makes a tile of 64 x 32 pixels, or of 32 x 16 where larger ones would leave most of the
+// device without work: it loads the tile with its halo to shared memory, filters the rows from there,
+// and then the columns. A thread filters eight pixels of a row, and sixteen or four of a column, and
+// reads each shared value once. Threads of a quarter warp take eight rows, whose pitch is an odd
+// number of 16 bytes: their vector loads find eight groups of banks. Radius 13 takes 37 KiB of shared
+// memory.
 
 #include "gpu/steps/sift/scale_space.h"
 
@@ -30,14 +31,12 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kTileWidth = 64;
-constexpr int kTileHeight = 32;
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kRowPixels = 8;  // of a row, that a thread filters
-constexpr int kRowGroups = kTileWidth / kRowPixels;
-constexpr int kColumnPixels = kTileHeight * kTileWidth / kThreads;  // of a column
-constexpr int kFilteredPitch = kTileWidth + 4;                      // floats
+
+// Large tiles for each multiprocessor from which on they keep it busy.
+constexpr int kTilesToFill = 3;
 
 // Octaves that a launch can work on: as many are under way at once with one layer.
 constexpr int kMaxJobs = 3;
@@ -45,17 +44,31 @@ constexpr int kMaxJobs = 3;
 // Columns of a tile's halo: whole groups of four floats.
 ORBSERVE_HOST_DEVICE constexpr int HaloOf(int radius) { return RoundUp(radius, 4); }
 
-// Floats of a row of a tile with its halo: an odd number of 16 bytes.
-ORBSERVE_HOST_DEVICE constexpr int TilePitch(int radius) {
-  return 4 * (((kTileWidth + 2 * HaloOf(radius)) / 4) | 1);
-}
-constexpr int TileFloats(int radius) {
-  return (kTileHeight + 2 * radius) * (TilePitch(radius) + kFilteredPitch);
-}
-static_assert(TileFloats(kSiftTileRadius) * sizeof(float) <= 48 * 1024);
+template <int kTileWidth, int kTileHeight>
+struct TileShape {
+  static constexpr int kWidth = kTileWidth;
+  static constexpr int kHeight = kTileHeight;
+  static constexpr int kRowGroups = kWidth / kRowPixels;
+  static constexpr int kColumnPixels = kHeight * kWidth / kThreads;  // that a thread filters
+  static constexpr int kFilteredPitch = kWidth + 4;                  // floats
+
+  // Floats of a row with its halo: an odd number of 16 bytes.
+  ORBSERVE_HOST_DEVICE static constexpr int Pitch(int radius) {
+    return 4 * (((kWidth + 2 * HaloOf(radius)) / 4) | 1);
+  }
+  ORBSERVE_HOST_DEVICE static constexpr int Floats(int radius) {
+    return (kHeight + 2 * radius) * (Pitch(radius) + kFilteredPitch);
+  }
+  static_assert(kColumnPixels % 2 == 0, "every other row is one of the next octave");
+  static_assert(Floats(kSiftTileRadius) * sizeof(float) <= 48 * 1024);
+};
+using LargeTile = TileShape<64, 32>;
+using SmallTile = TileShape<32, 16>;
+
 // A doubled tile is made from rows of the frame that are as wide, in the memory of filtered rows.
-static_assert((kTileHeight / 2 + kSiftTileRadius + 4) * (kTileWidth + 2 * HaloOf(kSiftTileRadius)) <=
-              (kTileHeight + 2 * kSiftTileRadius) * kFilteredPitch);
+static_assert((LargeTile::kHeight / 2 + kSiftTileRadius + 4) *
+                  (LargeTile::kWidth + 2 * HaloOf(kSiftTileRadius)) <=
+              (LargeTile::kHeight + 2 * kSiftTileRadius) * LargeTile::kFilteredPitch);
 
 // One image that is made from the one before it.
 struct BlurJob {
@@ -125,30 +138,32 @@ __device__ __forceinline__ void FilterRow(const float* __restrict__ from, const 
   out[1] = make_float4(sum[4], sum[5], sum[6], sum[7]);
 }
 
-// Filters the rows of a tile with its halo, of which `in` holds kTileHeight + 2 * kRadius.
-template <int kRadius>
+// Filters the rows of a tile with its halo.
+template <typename Shape, int kRadius>
 __device__ __forceinline__ void FilterRows(const float* __restrict__ in,
                                            float* __restrict__ filtered, const BlurJob& job) {
-  constexpr int kRows = kTileHeight + 2 * kRadius;
-  for (int task = static_cast<int>(threadIdx.x); task < kRows * kRowGroups; task += kThreads) {
+  constexpr int kRows = Shape::kHeight + 2 * kRadius;
+  constexpr int kTasks = kRows * Shape::kRowGroups;
+  for (int task = static_cast<int>(threadIdx.x); task < kTasks; task += kThreads) {
     const int row = task % kRows;
     const int first = task / kRows * kRowPixels;
-    FilterRow<kRadius>(in + row * TilePitch(kRadius) + first, job.taps,
-                       filtered + row * kFilteredPitch + first);
+    FilterRow<kRadius>(in + row * Shape::Pitch(kRadius) + first, job.taps,
+                       filtered + row * Shape::kFilteredPitch + first);
   }
 }
 
 // Any radius up to kSiftTileRadius. `x0`: of the tile's first column.
+template <typename Shape>
 __device__ __forceinline__ void FilterRowsOfAnyRadius(const float* __restrict__ in,
                                                       float* __restrict__ filtered,
                                                       const BlurJob& job, int x0) {
-  const int rows = kTileHeight + 2 * job.radius;
-  const int pitch = TilePitch(job.radius);
+  const int rows = Shape::kHeight + 2 * job.radius;
+  const int pitch = Shape::Pitch(job.radius);
   const int last_odd = job.width_px % 2 != 0 ? job.width_px - 1 - x0 : -1;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * kTileWidth; i += kThreads) {
-    const int row = i / kTileWidth;
-    const int x = i % kTileWidth;
-    filtered[row * kFilteredPitch + x] = algo::SiftBlurRow(
+  for (int i = static_cast<int>(threadIdx.x); i < rows * Shape::kWidth; i += kThreads) {
+    const int row = i / Shape::kWidth;
+    const int x = i % Shape::kWidth;
+    filtered[row * Shape::kFilteredPitch + x] = algo::SiftBlurRow(
         in + row * pitch + HaloOf(job.radius) + x, job.taps, job.radius, x == last_odd);
   }
 }
@@ -172,18 +187,19 @@ __device__ __forceinline__ void FilterColumn(const float* __restrict__ from, int
   }
 }
 
+template <int kPixels>
 __device__ __forceinline__ void StoreColumn(const BlurJob& job, int64_t frame_offset, int x, int y,
-                                            const float (&sum)[kColumnPixels]) {
+                                            const float (&sum)[kPixels]) {
   if (x >= job.width_px) return;
   float* const to = job.to + frame_offset + x;
 #pragma unroll
-  for (int j = 0; j < kColumnPixels; ++j) {
+  for (int j = 0; j < kPixels; ++j) {
     if (y + j < job.height_px) to[static_cast<int64_t>(y + j) * job.pitch] = sum[j];
   }
   if (job.half == nullptr || x % 2 != 0 || x / 2 >= job.half_width_px) return;
   float* const half = job.half + frame_offset + x / 2;
 #pragma unroll
-  for (int j = 0; j < kColumnPixels; j += 2) {  // `y` is even
+  for (int j = 0; j < kPixels; j += 2) {  // `y` is even
     if ((y + j) / 2 < job.half_height_px) {
       half[static_cast<int64_t>((y + j) / 2) * job.half_pitch] = sum[j];
     }
@@ -191,30 +207,33 @@ __device__ __forceinline__ void StoreColumn(const BlurJob& job, int64_t frame_of
 }
 
 // Both passes over the tile in shared memory.
-template <int kRadius>
+template <typename Shape, int kRadius>
 __device__ __forceinline__ void FilterTile(const float* in, float* filtered, const BlurJob& job,
                                            int64_t frame_offset, int x0, int y0) {
-  FilterRows<kRadius>(in, filtered, job);
+  FilterRows<Shape, kRadius>(in, filtered, job);
   __syncthreads();  // the filtered rows are there
-  const int column = static_cast<int>(threadIdx.x) % kTileWidth;
-  const int row = static_cast<int>(threadIdx.x) / kTileWidth * kColumnPixels;
-  float sum[kColumnPixels];
-  FilterColumn<kRadius>(filtered + row * kFilteredPitch + column, kFilteredPitch, job.taps, sum);
+  const int column = static_cast<int>(threadIdx.x) % Shape::kWidth;
+  const int row = static_cast<int>(threadIdx.x) / Shape::kWidth * Shape::kColumnPixels;
+  float sum[Shape::kColumnPixels];
+  FilterColumn<kRadius>(filtered + row * Shape::kFilteredPitch + column, Shape::kFilteredPitch,
+                        job.taps, sum);
   StoreColumn(job, frame_offset, x0 + column, y0 + row, sum);
 }
 
+template <typename Shape>
 __device__ __forceinline__ void FilterTileOfAnyRadius(const float* in, float* filtered,
                                                       const BlurJob& job, int64_t frame_offset,
                                                       int x0, int y0) {
-  FilterRowsOfAnyRadius(in, filtered, job, x0);
+  FilterRowsOfAnyRadius<Shape>(in, filtered, job, x0);
   __syncthreads();  // the filtered rows are there
-  const int column = static_cast<int>(threadIdx.x) % kTileWidth;
-  const int row = static_cast<int>(threadIdx.x) / kTileWidth * kColumnPixels;
-  float sum[kColumnPixels];
+  const int column = static_cast<int>(threadIdx.x) % Shape::kWidth;
+  const int row = static_cast<int>(threadIdx.x) / Shape::kWidth * Shape::kColumnPixels;
+  float sum[Shape::kColumnPixels];
 #pragma unroll
-  for (int j = 0; j < kColumnPixels; ++j) {
-    sum[j] = algo::SiftBlurColumn(filtered + (row + j + job.radius) * kFilteredPitch + column,
-                                  kFilteredPitch, job.taps, job.radius);
+  for (int j = 0; j < Shape::kColumnPixels; ++j) {
+    sum[j] =
+        algo::SiftBlurColumn(filtered + (row + j + job.radius) * Shape::kFilteredPitch + column,
+                             Shape::kFilteredPitch, job.taps, job.radius);
   }
   StoreColumn(job, frame_offset, x0 + column, y0 + row, sum);
 }
@@ -228,15 +247,17 @@ struct Tile {
   float* in;
   float* filtered;
 };
+template <typename Shape>
 __device__ __forceinline__ Tile TileOf(const BlurJob& job, int tile) {
-  const int x0 = tile % job.tiles_x * kTileWidth;
-  const int y0 = tile / job.tiles_x * kTileHeight;
-  const int pitch = TilePitch(job.radius);
-  return {x0,    y0,          Min(kTileHeight, job.height_px - y0) + 2 * job.radius,
-          pitch, tile_memory, tile_memory + (kTileHeight + 2 * job.radius) * pitch};
+  const int x0 = tile % job.tiles_x * Shape::kWidth;
+  const int y0 = tile / job.tiles_x * Shape::kHeight;
+  const int pitch = Shape::Pitch(job.radius);
+  return {x0,    y0,          Min(Shape::kHeight, job.height_px - y0) + 2 * job.radius,
+          pitch, tile_memory, tile_memory + (Shape::kHeight + 2 * job.radius) * pitch};
 }
 
 // Loads the tile with its halo from the image before.
+template <typename Shape>
 __device__ __forceinline__ void LoadTile(const BlurJob& job, const Tile& tile,
                                          const float* __restrict__ from) {
   const int radius = job.radius;
@@ -244,11 +265,11 @@ __device__ __forceinline__ void LoadTile(const BlurJob& job, const Tile& tile,
   const int thread = static_cast<int>(threadIdx.x);
   const int left = tile.x0 - halo;
   const int top = tile.y0 - radius;
-  const int columns = kTileWidth + 2 * halo;
+  const int columns = Shape::kWidth + 2 * halo;
   // Pixels between the image and the pitch are loaded and not used.
-  const bool inside = left >= 0 && tile.x0 + kTileWidth + radius <= job.width_px &&
+  const bool inside = left >= 0 && tile.x0 + Shape::kWidth + radius <= job.width_px &&
                       left + columns <= job.pitch && top >= 0 &&
-                      tile.y0 + kTileHeight + radius <= job.height_px;
+                      tile.y0 + Shape::kHeight + radius <= job.height_px;
   if (inside) {
     const int vectors = columns / 4;
     const float* const corner = from + static_cast<int64_t>(top) * job.pitch + left;
@@ -290,7 +311,7 @@ __device__ __forceinline__ void MakeTile(const FirstParams& params, const Tile& 
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int left = tile.x0 - halo;
   const int top = tile.y0 - job.radius;
-  const int columns = kTileWidth + 2 * halo;
+  const int columns = LargeTile::kWidth + 2 * halo;
   if (!params.doubled) {
     for (int column = lane; column < columns; column += kWarpLanes) {
       const int x = algo::SiftMirror(left + column, job.width_px);
@@ -329,6 +350,7 @@ __device__ __forceinline__ void MakeTile(const FirstParams& params, const Tile& 
 }
 
 // Filters the tile in shared memory and stores it.
+template <typename Shape>
 __device__ __forceinline__ void BlurTile(const BlurJob& job, int64_t frame_offset,
                                          const Tile& tile) {
   const float* const in = tile.in;
@@ -338,17 +360,17 @@ __device__ __forceinline__ void BlurTile(const BlurJob& job, int64_t frame_offse
   __syncthreads();  // the tile is there
   switch (job.radius) {
     case 5:
-      return FilterTile<5>(in, filtered, job, frame_offset, x0, y0);
+      return FilterTile<Shape, 5>(in, filtered, job, frame_offset, x0, y0);
     case 6:
-      return FilterTile<6>(in, filtered, job, frame_offset, x0, y0);
+      return FilterTile<Shape, 6>(in, filtered, job, frame_offset, x0, y0);
     case 8:
-      return FilterTile<8>(in, filtered, job, frame_offset, x0, y0);
+      return FilterTile<Shape, 8>(in, filtered, job, frame_offset, x0, y0);
     case 10:
-      return FilterTile<10>(in, filtered, job, frame_offset, x0, y0);
+      return FilterTile<Shape, 10>(in, filtered, job, frame_offset, x0, y0);
     case 13:
-      return FilterTile<13>(in, filtered, job, frame_offset, x0, y0);
+      return FilterTile<Shape, 13>(in, filtered, job, frame_offset, x0, y0);
     default:
-      return FilterTileOfAnyRadius(in, filtered, job, frame_offset, x0, y0);
+      return FilterTileOfAnyRadius<Shape>(in, filtered, job, frame_offset, x0, y0);
   }
 }
 
@@ -361,11 +383,12 @@ __global__ __launch_bounds__(kThreads) void SiftFirstImageKernel(
   if (frame.mode == FrameMode::kIdle) return;
   const uint8_t* const __restrict__ image = params.input + frame.image_offset;
   const int64_t frame_offset = frame_index * params.stride;
-  const Tile tile = TileOf(params.job, static_cast<int>(blockIdx.x));
+  const Tile tile = TileOf<LargeTile>(params.job, static_cast<int>(blockIdx.x));
   MakeTile(params, tile, image);
-  BlurTile(params.job, frame_offset, tile);
+  BlurTile<LargeTile>(params.job, frame_offset, tile);
 }
 
+template <typename Shape>
 __global__ __launch_bounds__(kThreads) void SiftBlurKernel(
     const __grid_constant__ BlurParams params) {
   BeginNextKernel();
@@ -378,9 +401,9 @@ __global__ __launch_bounds__(kThreads) void SiftBlurKernel(
   while (tile >= params.job[index].end_tile) ++index;
   if (index > 0) tile -= params.job[index - 1].end_tile;
   const BlurJob& job = params.job[index];
-  const Tile place = TileOf(job, tile);
-  LoadTile(job, place, job.from + frame_offset);
-  BlurTile(job, frame_offset, place);
+  const Tile place = TileOf<Shape>(job, tile);
+  LoadTile<Shape>(job, place, job.from + frame_offset);
+  BlurTile<Shape>(job, frame_offset, place);
 }
 
 // ---- Small octaves: all their images by one block ----
@@ -389,6 +412,8 @@ __global__ __launch_bounds__(kThreads) void SiftBlurKernel(
 // a halo of mirrored columns; its filtered rows lie beside it, with a halo of mirrored rows.
 
 constexpr int kSmallThreads = 1024;
+constexpr int kLeastSmallThreads = 128;
+constexpr int kSmallPixelsPerThread = 4;  // others wait for the next octave
 constexpr int kSmallPixels = 8192;      // of the largest small octave
 constexpr int kSmallColumnPixels = 4;   // of a column, that a thread filters
 constexpr int kSmallHalo = HaloOf(kSiftTileRadius);
@@ -449,12 +474,18 @@ struct SmallImage {
   float* filtered;  // the same
   Divider by_width;
   Divider by_height;
+  int threads;  // that work on it
+
+  // They meet.
+  __device__ __forceinline__ void Meet() const {
+    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+  }
 };
 
 template <int kRadius>
 __device__ __forceinline__ void FilterSmallRows(const SmallImage& image, const TileTaps& blur) {
   const int tasks = image.height_px * DivUp(image.width_px, kRowPixels);
-  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += kSmallThreads) {
+  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += image.threads) {
     const int group = image.by_height.Quotient(task);
     const int row = image.by_height.Remainder(task, group);
     const int first = group * kRowPixels;
@@ -467,7 +498,7 @@ __device__ __forceinline__ void FilterSmallRowsOfAnyRadius(const SmallImage& ima
                                                            const TileTaps& blur) {
   const int last_odd = image.width_px % 2 != 0 ? image.width_px - 1 : -1;
   for (int i = static_cast<int>(threadIdx.x); i < image.width_px * image.height_px;
-       i += kSmallThreads) {
+       i += image.threads) {
     const int row = image.by_width.Quotient(i);
     const int x = image.by_width.Remainder(i, row);
     image.filtered[row * image.filtered_pitch + x] = algo::SiftBlurRow(
@@ -480,7 +511,7 @@ template <int kRadius, typename Store>
 __device__ __forceinline__ void FilterSmallColumns(const SmallImage& image, const TileTaps& blur,
                                                    const Store& store) {
   const int tasks = image.width_px * DivUp(image.height_px, kSmallColumnPixels);
-  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += kSmallThreads) {
+  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += image.threads) {
     const int run = image.by_width.Quotient(task);
     const int x = image.by_width.Remainder(task, run);
     const int y0 = run * kSmallColumnPixels;
@@ -509,27 +540,27 @@ __device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTap
                                           const Store& store) {
   const int radius = kRadius > 0 ? kRadius : blur.radius;
   const int thread = static_cast<int>(threadIdx.x);
-  for (int i = thread; i < 2 * radius * image.height_px; i += kSmallThreads) {
+  for (int i = thread; i < 2 * radius * image.height_px; i += image.threads) {
     const int column = image.by_height.Quotient(i);
     const int x = column < radius ? column - radius : image.width_px + column - radius;
     float* const row = image.pixels + image.by_height.Remainder(i, column) * image.pitch;
     row[x] = row[algo::SiftMirror(x, image.width_px)];
   }
-  __syncthreads();  // the halo is there
+  image.Meet();  // the halo is there
   if constexpr (kRadius > 0) {
     FilterSmallRows<kRadius>(image, blur);
   } else {
     FilterSmallRowsOfAnyRadius(image, blur);
   }
-  __syncthreads();  // the filtered rows are there
-  for (int i = thread; i < 2 * radius * image.width_px; i += kSmallThreads) {
+  image.Meet();  // the filtered rows are there
+  for (int i = thread; i < 2 * radius * image.width_px; i += image.threads) {
     const int row = image.by_width.Quotient(i);
     const int y = row < radius ? row - radius : image.height_px + row - radius;
     float* const column = image.filtered + image.by_width.Remainder(i, row);
     column[y * image.filtered_pitch] =
         column[algo::SiftMirror(y, image.height_px) * image.filtered_pitch];
   }
-  __syncthreads();  // their halo is there
+  image.Meet();  // their halo is there
   FilterSmallColumns<kRadius>(image, blur, store);
 }
 
@@ -551,16 +582,20 @@ __global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
         tile_memory + kSmallHalo,
         tile_memory + shape.height_px * pitch + kSiftTileRadius * filtered_pitch,
         Divider(shape.width_px),
-        Divider(shape.height_px)};
+        Divider(shape.height_px),
+        Clamp(RoundUp(shape.width_px * shape.height_px / kSmallPixelsPerThread, kWarpLanes),
+              kLeastSmallThreads, kSmallThreads)};
+    // Threads beyond those have no work in later octaves.
+    if (static_cast<int>(threadIdx.x) >= image.threads) return;
     // Written by a kernel before, or by this block.
     const float* const from = params.space.Image(frame, o, 0);
     for (int i = static_cast<int>(threadIdx.x); i < shape.width_px * shape.height_px;
-         i += kSmallThreads) {
+         i += image.threads) {
       const int y = image.by_width.Quotient(i);
       const int x = image.by_width.Remainder(i, y);
       image.pixels[y * image.pitch + x] = from[y * shape.pitch + x];
     }
-    __syncthreads();  // image 0 is there
+    image.Meet();  // image 0 is there
     for (int i = 1; i < params.space.images; ++i) {
       float* const to = params.space.Image(frame, o, i);
       const bool halves = i == params.layers && o + 1 < params.space.octaves;
@@ -594,7 +629,7 @@ __global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
           BlurSmall<0>(image, blur, store);
           break;
       }
-      __syncthreads();  // the image is there
+      image.Meet();  // the image is there
     }
   }
 }
@@ -676,11 +711,30 @@ BlurJob JobOf(const SiftScaleSpaceParams& params, int octave, int image, const S
     job.half_width_px = next.width_px;
     job.half_height_px = next.height_px;
   }
-  job.tiles_x = DivUp(shape.width_px, kTileWidth);
-  job.end_tile = job.tiles_x * DivUp(shape.height_px, kTileHeight);
   job.radius = blur.radius;
   for (int i = 0; i <= Min(blur.radius, kSiftTileRadius); ++i) job.taps[i] = blur.taps[i];
   return job;
+}
+
+// Gives the jobs of a launch their tiles; returns how many there are.
+template <typename Shape>
+int PlaceTiles(BlurJob* jobs, int count) {
+  int tiles = 0;
+  for (int i = 0; i < count; ++i) {
+    jobs[i].tiles_x = DivUp(jobs[i].width_px, Shape::kWidth);
+    tiles += jobs[i].tiles_x * DivUp(jobs[i].height_px, Shape::kHeight);
+    jobs[i].end_tile = tiles;
+  }
+  return tiles;
+}
+
+template <typename Shape>
+absl::Status LaunchBlurs(BlurParams* blurs, bool overlaps, cudaStream_t stream) {
+  const int tiles = PlaceTiles<Shape>(blurs->job, blurs->jobs);
+  int radius = 0;
+  for (int i = 0; i < blurs->jobs; ++i) radius = Max(radius, blurs->job[i].radius);
+  return LaunchKernel(SiftBlurKernel<Shape>, "SiftBlurKernel", dim3(tiles, blurs->frames.count),
+                      kThreads, overlaps, *blurs, stream, Shape::Floats(radius) * sizeof(float));
 }
 
 absl::Status LaunchWide(const SiftScaleSpaceParams& params, const BlurJob& job,
@@ -737,17 +791,18 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
   const SiftScaleSpace& space = geometry.space;
   const int frames = params.frames.count;
   if (frames == 0 || space.octaves == 0) return absl::OkStatus();
-  const FirstParams first = {params.frames,
-                             params.input,
-                             params.pitch_bytes,
-                             space.stride,
-                             geometry.width_px,
-                             geometry.height_px,
-                             geometry.options.first_octave < 0,
-                             JobOf(params, 0, 0, geometry.first_blur)};
+  FirstParams first = {params.frames,
+                       params.input,
+                       params.pitch_bytes,
+                       space.stride,
+                       geometry.width_px,
+                       geometry.height_px,
+                       geometry.options.first_octave < 0,
+                       JobOf(params, 0, 0, geometry.first_blur)};
+  const int first_tiles = PlaceTiles<LargeTile>(&first.job, 1);
   ORBSERVE_RETURN_IF_ERROR(LaunchKernel(
-      SiftFirstImageKernel, "SiftFirstImageKernel", dim3(first.job.end_tile, frames), kThreads,
-      params.follows, first, stream, TileFloats(first.job.radius) * sizeof(float)));
+      SiftFirstImageKernel, "SiftFirstImageKernel", dim3(first_tiles, frames), kThreads,
+      params.follows, first, stream, LargeTile::Floats(first.job.radius) * sizeof(float)));
   // Image i of octave o is made at the time `layers` * o + i.
   const int layers = geometry.options.octave_layers;
   const int octaves = FirstSmallOctave(geometry, params.small_bytes);
@@ -756,26 +811,22 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
     BlurParams blurs = {};
     blurs.frames = params.frames;
     blurs.stride = space.stride;
-    int tiles = 0;
-    int radius = 0;
     for (int o = 0; o < octaves; ++o) {
       const int image = time - layers * o;
       if (image < 1 || image >= space.images) continue;
       const SiftBlur& blur = geometry.blurs[image];
-      BlurJob job = JobOf(params, o, image, blur);
+      const BlurJob job = JobOf(params, o, image, blur);
       if (blur.radius > kSiftTileRadius) {
         ORBSERVE_RETURN_IF_ERROR(LaunchWide(params, job, blur, stream));
-        continue;
+      } else {
+        blurs.job[blurs.jobs++] = job;
       }
-      tiles += job.end_tile;
-      job.end_tile = tiles;
-      radius = Max(radius, job.radius);
-      blurs.job[blurs.jobs++] = job;
     }
     if (blurs.jobs == 0) continue;
-    ORBSERVE_RETURN_IF_ERROR(LaunchKernel(SiftBlurKernel, "SiftBlurKernel", dim3(tiles, frames),
-                                          kThreads, params.overlaps, blurs, stream,
-                                          TileFloats(radius) * sizeof(float)));
+    const bool fills =
+        PlaceTiles<LargeTile>(blurs.job, blurs.jobs) * frames >= kTilesToFill * params.multiprocessors;
+    ORBSERVE_RETURN_IF_ERROR(fills ? LaunchBlurs<LargeTile>(&blurs, params.overlaps, stream)
+                                   : LaunchBlurs<SmallTile>(&blurs, params.overlaps, stream));
   }
   return octaves < space.octaves ? LaunchSmall(params, octaves, stream) : absl::OkStatus();
 }
@@ -802,7 +853,7 @@ absl::Status SiftScaleSpaceStep::Enqueue(const StepContext& context, cudaStream_
   const LevelImages images = images_.At(context);
   return LaunchSiftScaleSpace({context.frames, images.input, images.level[0].pitch_bytes,
                                &buffers_.geometry(), buffers_.ScaleSpace(context).memory,
-                               buffers_.Rows(context), small_bytes_[context.device_index],
+                               buffers_.Rows(context), context.tables->multiprocessors, small_bytes_[context.device_index],
                                context.overlaps, context.follows},
                               stream);
 }

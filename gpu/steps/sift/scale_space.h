@@ -27,6 +27,7 @@ struct SiftScaleSpaceParams {
   const SiftGeometry* geometry;  // host memory
   float* images;                 // [frame][SiftGeometry::image_bytes()]
   float* rows;                   // [frame][SiftGeometry::row_bytes()]
+  int multiprocessors;
   int32_t small_bytes;           // AllowSiftSmallOctaves()
   bool overlaps;                 // kernels may (gpu/runtime/overlap.cuh), and the first with the
   bool follows;                  // one before it
