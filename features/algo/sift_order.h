@@ -15,8 +15,8 @@
 
 namespace orbserve::algo {
 
-// `octave` is packed with octaves that count from 0.
-struct SiftFeature {
+// `octave` is packed with octaves that count from 0. Aligned, so that a device reads two at a time.
+struct alignas(8) SiftFeature {
   float x = 0.0f;
   float y = 0.0f;
   float size = 0.0f;

@@ -93,7 +93,6 @@ SiftRun::SiftRun(const std::vector<ImageView>& images, const SiftSettings& setti
   constexpr int kOverlapsFrom = 9;
   overlaps_ = frames_ == 1 && major >= kOverlapsFrom;
   Check(gpu::AllowSiftSharedEntries(geometry_.width_px, &shared_entries_));
-  Check(gpu::AllowSiftSmallOctaves(&small_bytes_));
 }
 
 SiftRun::~SiftRun() {
@@ -127,8 +126,8 @@ void SiftRun::Enqueue(cudaStream_t stream,
                             stream),
             "cudaMemsetAsync");
   Check(gpu::LaunchSiftScaleSpace(
-      {frames, input_, geometry_.width_px, &geometry_, images_, rows_, multiprocessors_, small_bytes_,
-       overlaps_, false},
+      {frames, input_, geometry_.width_px, &geometry_, images_, rows_, multiprocessors_, overlaps_,
+       false},
       stream));
   after("scale space");
   Check(gpu::LaunchSiftExtrema({frames,

@@ -68,7 +68,6 @@ class SiftRun {
   int multiprocessors_ = 1;
   bool overlaps_ = false;  // kernels of a single frame, as in a plan
   int32_t shared_entries_ = 0;
-  int32_t small_bytes_ = 0;
 };
 
 }  // namespace orbserve::testing

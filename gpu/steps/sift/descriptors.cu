@@ -206,6 +206,7 @@ __device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
   const uint16_t* const place = &chunk.place[group][own];
   float* const bins = &memory->bin[0][lane];
   constexpr int kAtOnce = 8;
+  constexpr int kReadAtOnce = 2;
 #pragma unroll 1
   for (int begin = 0; begin < kWarpLanes; begin += kAtOnce) {
     float values[kAtOnce];
@@ -220,8 +221,23 @@ __device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) places[i] = place[(begin + i) * kGroupLanes];
+    // Bins are read a few at a time; one that was among those before comes from a register.
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) bins[places[i]] += values[i];
+    for (int first = 0; first < kAtOnce; first += kReadAtOnce) {
+      float sums[kReadAtOnce];
+#pragma unroll
+      for (int i = 0; i < kReadAtOnce; ++i) sums[i] = bins[places[first + i]];
+#pragma unroll
+      for (int i = 0; i < kReadAtOnce; ++i) {
+#pragma unroll
+        for (int j = 0; j < i; ++j) {
+          if (places[first + i] == places[first + j]) sums[i] = sums[j];
+        }
+        sums[i] += values[first + i];
+      }
+#pragma unroll
+      for (int i = 0; i < kReadAtOnce; ++i) bins[places[first + i]] = sums[i];
+    }
   }
 }
 
@@ -407,7 +423,7 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     WriteSiftReport(counts, overflowed, count, frame.report);
   }
-  const algo::SiftFeature* const features = lists.kept + frame.first_record;
+  const int32_t* const indices = lists.sorted + frame.first_record;
   const bool adds = warp == kAddingWarp;
   const int group = adds ? lane / kGroupLanes : warp;
   const int step = static_cast<int>(gridDim.x) * kGroups;
@@ -415,7 +431,7 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
     const int i = first + group;  // the feature
     const bool present = i < count;
     if (adds && present && lane % kGroupLanes == 0) {
-      reinterpret_cast<algo::SiftFeature*>(frame.records)[i] = features[i];
+      reinterpret_cast<algo::SiftFeature*>(frame.records)[i] = lists.features[indices[i]];
     }
     if (!params.describes) continue;
     Patch patch;
@@ -423,7 +439,9 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
 #pragma unroll 5
       for (int bin = 0; bin < kLaneBins; ++bin) memory.bin[bin][lane] = 0.0f;
     } else {
-      if (present) patch = PatchOf(params, frame_index, features[i], lane, memory.span[group]);
+      if (present) {
+        patch = PatchOf(params, frame_index, lists.features[indices[i]], lane, memory.span[group]);
+      }
       if (lane == 0) memory.count[group] = patch.count;
     }
     __syncthreads();  // the bins are zero, the counts are there, and all descriptors are finished

@@ -48,12 +48,14 @@ struct LaneBins {
   float high = 0.0f;
 };
 
-// A sample's place, and its gradient in grey levels of two pixels.
+// A sample's place, and its four neighbours.
 struct DirectionSample {
   int u = 0;
   int v = 0;
-  float dx = 0.0f;
-  float dy = 0.0f;
+  float right = 0.0f;
+  float left = 0.0f;
+  float above = 0.0f;
+  float below = 0.0f;
 };
 
 __device__ __forceinline__ LaneBins AddDirections(const float* image, int pitch,
@@ -74,8 +76,10 @@ __device__ __forceinline__ LaneBins AddDirections(const float* image, int pitch,
     DirectionSample sample = {u, v};
     if (counts) {
       const float* const at = image + static_cast<int64_t>(v) * pitch + u;
-      sample.dx = __ldg(at + 1) - __ldg(at - 1);
-      sample.dy = __ldg(at - pitch) - __ldg(at + pitch);
+      sample.right = __ldg(at + 1);
+      sample.left = __ldg(at - 1);
+      sample.above = __ldg(at - pitch);
+      sample.below = __ldg(at + pitch);
     }
     u += step_u;
     v += step_v;
@@ -97,8 +101,10 @@ __device__ __forceinline__ LaneBins AddDirections(const float* image, int pitch,
       const int from_y = sample.v - window.y;
       const int square = from_x * from_x + from_y * from_y;
       weight = algo::SiftExpBy(static_cast<float>(square) * window.falloff, table);
-      magnitude = algo::SiftMagnitude(sample.dx, sample.dy);
-      direction = algo::SiftDirection(algo::SiftAngleDegrees(sample.dy, sample.dx, long_form));
+      const float dx = sample.right - sample.left;
+      const float dy = sample.above - sample.below;
+      magnitude = algo::SiftMagnitude(dx, dy);
+      direction = algo::SiftDirection(algo::SiftAngleDegrees(dy, dx, long_form));
     }
     // Samples after the last complete group are added below.
     const bool in_group = begin + lane < grouped;

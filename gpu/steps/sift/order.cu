@@ -86,7 +86,7 @@ __device__ __forceinline__ bool PrecedesInTie(const algo::SiftFeature* features,
 }
 
 // Fills `sorted` with the indices of `count` features in order. `columns`: `width_px` + 1 counters.
-__device__ void SortFeatures(const algo::SiftFeature* features, int count, int width_px,
+__device__ __forceinline__ void SortFeatures(const algo::SiftFeature* features, int count, int width_px,
                              int32_t* columns, SiftRank* ranks, int32_t* sorted, int* warp_sums) {
   const int thread = static_cast<int>(threadIdx.x);
   const auto column_of = [&](float x) { return Clamp(static_cast<int>(x), 0, width_px - 1); };
@@ -143,23 +143,38 @@ __device__ void SortFeatures(const algo::SiftFeature* features, int count, int w
   __syncthreads();  // all are sorted
 }
 
+// A feature among the sorted ones, and the one before it.
+struct SortedFeature {
+  int32_t index = 0;
+  algo::SiftFeature feature;
+  algo::SiftFeature before;
+};
+__device__ __forceinline__ SortedFeature LoadSorted(const algo::SiftFeature* features, int count,
+                                                    const int32_t* sorted, int i) {
+  SortedFeature loaded;
+  if (i < count) {
+    loaded.index = sorted[i];
+    loaded.feature = features[loaded.index];
+    loaded.before = features[sorted[Max(i - 1, 0)]];
+  }
+  return loaded;
+}
+
 // Fills `ranks` with the features in order, but for duplicates; returns how many there are.
-__device__ int RankFeatures(const algo::SiftFeature* features, int count, const int32_t* sorted,
-                            SiftRank* ranks, int* warp_counts) {
+__device__ __forceinline__ int RankFeatures(const algo::SiftFeature* features, int count,
+                                            const int32_t* sorted, SiftRank* ranks,
+                                            int* warp_counts) {
   const int thread = static_cast<int>(threadIdx.x);
   int total = 0;
+  SortedFeature next = LoadSorted(features, count, sorted, thread);
   for (int begin = 0; begin < count; begin += kScanThreads) {
     const int i = begin + thread;
-    bool kept = false;
-    SiftRank rank = {};
-    if (i < count) {
-      const algo::SiftFeature feature = features[sorted[i]];
-      rank = {feature.response, sorted[i]};
-      kept = i == 0 || !algo::IsSiftDuplicate(features[sorted[i - 1]], feature);
-    }
+    const SortedFeature at = next;
+    next = LoadSorted(features, count, sorted, i + kScanThreads);
+    const bool kept = i < count && (i == 0 || !algo::IsSiftDuplicate(at.before, at.feature));
     int chunk = 0;
     const int place = total + CountBefore(kept, warp_counts, &chunk);
-    if (kept) ranks[place] = rank;
+    if (kept) ranks[place] = {at.feature.response, at.index};
     total += chunk;
   }
   __syncthreads();  // all ranks are there
@@ -168,7 +183,7 @@ __device__ int RankFeatures(const algo::SiftFeature* features, int count, const 
 
 // algo::DivideSiftFeatures() by all threads.
 template <typename Index>
-__device__ void DivideRanks(SiftRank* ranks, int count, int nth, Index* left, Index* right,
+__device__ __forceinline__ void DivideRanks(SiftRank* ranks, int count, int nth, Index* left, Index* right,
                             int* warp_counts) {
   const int thread = static_cast<int>(threadIdx.x);
   int divisions = algo::SiftDivisions(count);
@@ -224,7 +239,7 @@ __device__ void DivideRanks(SiftRank* ranks, int count, int nth, Index* left, In
 
 // algo::KeepBestSiftFeatures() by all threads.
 template <typename Index>
-__device__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, Index* left, Index* right,
+__device__ __forceinline__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, Index* left, Index* right,
                              int* warp_counts) {
   if (wanted <= 0 || count <= wanted) return count;
   DivideRanks(ranks, count, wanted - 1, left, right, warp_counts);
@@ -257,6 +272,34 @@ __device__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, Index* left
   return end;
 }
 
+// Memory of a frame's order; the lists of a division may share theirs with the columns.
+template <typename Index>
+struct OrderMemory {
+  int32_t* columns;
+  SiftRank* ranks;
+  Index* left;
+  Index* right;
+};
+
+template <typename Index>
+__device__ __forceinline__ void OrderFeatures(const SiftOrderParams& params, const FrameParams& frame,
+                                              const SiftLists& lists, const SiftCounts& counts,
+                                              int found, const OrderMemory<Index>& memory,
+                                              int* warp_counts) {
+  const algo::SiftFeature* const features = lists.features;
+  SortFeatures(features, found, params.width_px, memory.columns, memory.ranks, lists.sorted,
+               warp_counts);
+  const int unique = RankFeatures(features, found, lists.sorted, memory.ranks, warp_counts);
+  const int kept = KeepBestRanks(memory.ranks, unique, frame.answer_limit, memory.left,
+                                 memory.right, warp_counts);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < kept; i += kScanThreads) lists.sorted[i] = memory.ranks[i].index;
+  if (thread == 0) {
+    counts.found = unique;
+    counts.kept = kept;
+  }
+}
+
 __global__ __launch_bounds__(kScanThreads) void SiftOrderKernel(
     const __grid_constant__ SiftOrderParams params) {
   BeginNextKernel();
@@ -265,29 +308,20 @@ __global__ __launch_bounds__(kScanThreads) void SiftOrderKernel(
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.x);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode == FrameMode::kIdle) return;
-  const int thread = static_cast<int>(threadIdx.x);
   const SiftLists lists = SiftListsOf(frame);
   const SiftCounts counts = SiftCountsOf(params.frames.counters[frame_index]);
-  const algo::SiftFeature* const features = lists.features;
   const int found = Min(counts.features, lists.capacity);
-  const bool in_shared = found <= params.shared_entries;
   int32_t* const columns = reinterpret_cast<int32_t*>(order_memory);
-  SiftRank* const ranks =
-      in_shared ? reinterpret_cast<SiftRank*>(order_memory +
-                                              FirstPart(params.width_px, params.shared_entries))
-                : lists.ranks;
-  int32_t* const sorted = lists.sorted;
-  SortFeatures(features, found, params.width_px, columns, ranks, sorted, warp_counts);
-  const int unique = RankFeatures(features, found, sorted, ranks, warp_counts);
-  auto* const short_lists = reinterpret_cast<uint16_t*>(order_memory);
-  const int kept = in_shared ? KeepBestRanks(ranks, unique, frame.answer_limit, short_lists,
-                                             short_lists + params.shared_entries, warp_counts)
-                             : KeepBestRanks(ranks, unique, frame.answer_limit, lists.left,
-                                             lists.right, warp_counts);
-  for (int i = thread; i < kept; i += kScanThreads) lists.kept[i] = features[ranks[i].index];
-  if (thread == 0) {
-    counts.found = unique;
-    counts.kept = kept;
+  if (found <= params.shared_entries) {
+    auto* const short_lists = reinterpret_cast<uint16_t*>(order_memory);
+    auto* const ranks = reinterpret_cast<SiftRank*>(
+        order_memory + FirstPart(params.width_px, params.shared_entries));
+    OrderFeatures<uint16_t>(params, frame, lists, counts, found,
+                            {columns, ranks, short_lists, short_lists + params.shared_entries},
+                            warp_counts);
+  } else {
+    OrderFeatures<int32_t>(params, frame, lists, counts, found,
+                           {columns, lists.ranks, lists.left, lists.right}, warp_counts);
   }
 }
 

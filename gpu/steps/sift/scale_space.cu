@@ -409,24 +409,25 @@ __global__ __launch_bounds__(kThreads) void SiftBlurKernel(
 // ---- Small octaves: all their images by one block ----
 //
 // Their launches would each take longer to begin than to work. The image lies in shared memory with
-// a halo of mirrored columns; its filtered rows lie beside it, with a halo of mirrored rows.
+// a halo of mirrored columns; its filtered rows lie beside it, with a halo of mirrored rows. One
+// short loop serves all radii: code for each would be fetched for a single use.
 
-constexpr int kSmallThreads = 1024;
+constexpr int kSmallThreads = 512;
 constexpr int kLeastSmallThreads = 128;
-constexpr int kSmallPixelsPerThread = 4;  // others wait for the next octave
-constexpr int kSmallPixels = 8192;      // of the largest small octave
-constexpr int kSmallColumnPixels = 4;   // of a column, that a thread filters
-constexpr int kSmallHalo = HaloOf(kSiftTileRadius);
+constexpr int kSmallPixels = 2048;  // of the largest small octave
+constexpr int kSmallRun = 4;        // pixels of a row or a column, that a thread filters
+constexpr int kSmallHalo = RoundUp(kSiftTileRadius, kSmallRun);
+constexpr size_t kSmallBytes = 48 * 1024;
 
-// Floats of a row of the image, and of its filtered rows: odd numbers of 16 bytes.
+// Floats of a row of the image, and of its filtered rows: rows begin in different banks.
 ORBSERVE_HOST_DEVICE constexpr int SmallPitch(int width_px) {
-  return 4 * (((RoundUp(width_px, kRowPixels) + 2 * kSmallHalo) / 4) | 1);
+  return (RoundUp(width_px, kSmallRun) + 2 * kSmallHalo) | 1;
 }
 ORBSERVE_HOST_DEVICE constexpr int SmallFilteredPitch(int width_px) {
-  return 4 * ((RoundUp(width_px, kRowPixels) / 4) | 1);
+  return RoundUp(width_px, kSmallRun) | 1;
 }
 ORBSERVE_HOST_DEVICE constexpr int SmallFilteredRows(int height_px) {
-  return RoundUp(height_px, kSmallColumnPixels) + 2 * kSiftTileRadius;
+  return RoundUp(height_px, kSmallRun) + 2 * kSmallHalo;
 }
 constexpr size_t SmallBytes(int width_px, int height_px) {
   return sizeof(float) *
@@ -482,63 +483,81 @@ struct SmallImage {
   }
 };
 
-template <int kRadius>
 __device__ __forceinline__ void FilterSmallRows(const SmallImage& image, const TileTaps& blur) {
-  const int tasks = image.height_px * DivUp(image.width_px, kRowPixels);
-  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += image.threads) {
-    const int group = image.by_height.Quotient(task);
-    const int row = image.by_height.Remainder(task, group);
-    const int first = group * kRowPixels;
-    FilterRow<kRadius>(image.pixels + row * image.pitch + first - HaloOf(kRadius), blur.taps,
-                       image.filtered + row * image.filtered_pitch + first);
-  }
-}
-
-__device__ __forceinline__ void FilterSmallRowsOfAnyRadius(const SmallImage& image,
-                                                           const TileTaps& blur) {
+  const int radius = blur.radius;
   const int last_odd = image.width_px % 2 != 0 ? image.width_px - 1 : -1;
-  for (int i = static_cast<int>(threadIdx.x); i < image.width_px * image.height_px;
-       i += image.threads) {
-    const int row = image.by_width.Quotient(i);
-    const int x = image.by_width.Remainder(i, row);
-    image.filtered[row * image.filtered_pitch + x] = algo::SiftBlurRow(
-        image.pixels + row * image.pitch + x, blur.taps, blur.radius, x == last_odd);
-  }
-}
-
-// Filters the columns: `store(x, y, value)` takes the pixels.
-template <int kRadius, typename Store>
-__device__ __forceinline__ void FilterSmallColumns(const SmallImage& image, const TileTaps& blur,
-                                                   const Store& store) {
-  const int tasks = image.width_px * DivUp(image.height_px, kSmallColumnPixels);
+  const int tasks = image.height_px * DivUp(image.width_px, kSmallRun);
   for (int task = static_cast<int>(threadIdx.x); task < tasks; task += image.threads) {
-    const int run = image.by_width.Quotient(task);
-    const int x = image.by_width.Remainder(task, run);
-    const int y0 = run * kSmallColumnPixels;
-    const float* const from = image.filtered + y0 * image.filtered_pitch + x;
-    float sum[kSmallColumnPixels];
-    if constexpr (kRadius > 0) {
-      FilterColumn<kRadius>(from - kRadius * image.filtered_pitch, image.filtered_pitch, blur.taps,
-                            sum);
+    const int run = image.by_height.Quotient(task);
+    const int row = image.by_height.Remainder(task, run);
+    const int x0 = run * kSmallRun;
+    const float* const from = image.pixels + row * image.pitch + x0;
+    float sum[kSmallRun];
+    if (radius > algo::kSiftSmallRadius) {
+      float window[kSmallRun];
+#pragma unroll
+      for (int j = 0; j < kSmallRun; ++j) {
+        window[j] = from[j - radius];
+        sum[j] = window[j] * blur.taps[radius];
+      }
+#pragma unroll 4
+      for (int i = -radius + 1; i <= radius; ++i) {
+        const float tap = blur.taps[i < 0 ? -i : i];
+#pragma unroll
+        for (int j = 0; j + 1 < kSmallRun; ++j) window[j] = window[j + 1];
+        window[kSmallRun - 1] = from[i + kSmallRun - 1];
+#pragma unroll
+        for (int j = 0; j < kSmallRun; ++j) sum[j] = FusedMultiplyAdd(window[j], tap, sum[j]);
+      }
     } else {
 #pragma unroll
-      for (int j = 0; j < kSmallColumnPixels; ++j) {
-        sum[j] = algo::SiftBlurColumn(from + j * image.filtered_pitch, image.filtered_pitch,
-                                      blur.taps, blur.radius);
+      for (int j = 0; j < kSmallRun; ++j) {
+        sum[j] = algo::SiftBlurRow(from + j, blur.taps, radius, x0 + j == last_odd);
       }
     }
 #pragma unroll
-    for (int j = 0; j < kSmallColumnPixels; ++j) {
+    for (int j = 0; j < kSmallRun; ++j) {
+      image.filtered[row * image.filtered_pitch + x0 + j] = sum[j];
+    }
+  }
+}
+
+// `store(x, y, value)` takes the pixels.
+template <typename Store>
+__device__ __forceinline__ void FilterSmallColumns(const SmallImage& image, const TileTaps& blur,
+                                                   const Store& store) {
+  const int tasks = image.width_px * DivUp(image.height_px, kSmallRun);
+  const int pitch = image.filtered_pitch;
+  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += image.threads) {
+    const int run = image.by_width.Quotient(task);
+    const int x = image.by_width.Remainder(task, run);
+    const int y0 = run * kSmallRun;
+    const float* const from = image.filtered + y0 * pitch + x;
+    float sum[kSmallRun];
+#pragma unroll
+    for (int j = 0; j < kSmallRun; ++j) {
+      sum[j] = blur.radius > 0 ? from[j * pitch] * blur.taps[0] : from[j * pitch];
+    }
+#pragma unroll 4
+    for (int i = 1; i <= blur.radius; ++i) {
+      const float tap = blur.taps[i];
+#pragma unroll
+      for (int j = 0; j < kSmallRun; ++j) {
+        sum[j] = FusedMultiplyAdd(from[(j + i) * pitch] + from[(j - i) * pitch], tap, sum[j]);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kSmallRun; ++j) {
       if (y0 + j < image.height_px) store(x, y0 + j, sum[j]);
     }
   }
 }
 
-// Blurs the image in shared memory; kRadius 0: by any radius.
-template <int kRadius, typename Store>
+// Blurs the image in shared memory.
+template <typename Store>
 __device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTaps& blur,
                                           const Store& store) {
-  const int radius = kRadius > 0 ? kRadius : blur.radius;
+  const int radius = blur.radius;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * radius * image.height_px; i += image.threads) {
     const int column = image.by_height.Quotient(i);
@@ -547,11 +566,7 @@ __device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTap
     row[x] = row[algo::SiftMirror(x, image.width_px)];
   }
   image.Meet();  // the halo is there
-  if constexpr (kRadius > 0) {
-    FilterSmallRows<kRadius>(image, blur);
-  } else {
-    FilterSmallRowsOfAnyRadius(image, blur);
-  }
+  FilterSmallRows(image, blur);
   image.Meet();  // the filtered rows are there
   for (int i = thread; i < 2 * radius * image.width_px; i += image.threads) {
     const int row = image.by_width.Quotient(i);
@@ -561,7 +576,7 @@ __device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTap
         column[algo::SiftMirror(y, image.height_px) * image.filtered_pitch];
   }
   image.Meet();  // their halo is there
-  FilterSmallColumns<kRadius>(image, blur, store);
+  FilterSmallColumns(image, blur, store);
 }
 
 __global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
@@ -570,21 +585,22 @@ __global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
   AwaitKernelBefore();
   const int frame = params.frames.first + static_cast<int>(blockIdx.x);
   if (params.frames.params[frame].mode == FrameMode::kIdle) return;
+#pragma unroll 1
   for (int o = params.first_octave; o < params.space.octaves; ++o) {
     const SiftOctaveShape& shape = params.space.octave[o];
     const int pitch = SmallPitch(shape.width_px);
     const int filtered_pitch = SmallFilteredPitch(shape.width_px);
-    const SmallImage image = {
-        shape.width_px,
-        shape.height_px,
-        pitch,
-        filtered_pitch,
-        tile_memory + kSmallHalo,
-        tile_memory + shape.height_px * pitch + kSiftTileRadius * filtered_pitch,
-        Divider(shape.width_px),
-        Divider(shape.height_px),
-        Clamp(RoundUp(shape.width_px * shape.height_px / kSmallPixelsPerThread, kWarpLanes),
-              kLeastSmallThreads, kSmallThreads)};
+    const SmallImage image = {shape.width_px,
+                              shape.height_px,
+                              pitch,
+                              filtered_pitch,
+                              tile_memory + kSmallHalo,
+                              tile_memory + shape.height_px * pitch + kSmallHalo * filtered_pitch,
+                              Divider(shape.width_px),
+                              Divider(shape.height_px),
+                              Clamp(RoundUp(shape.width_px * shape.height_px / kSmallRun,
+                                            kWarpLanes),
+                                    kLeastSmallThreads, kSmallThreads)};
     // Threads beyond those have no work in later octaves.
     if (static_cast<int>(threadIdx.x) >= image.threads) return;
     // Written by a kernel before, or by this block.
@@ -596,39 +612,19 @@ __global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
       image.pixels[y * image.pitch + x] = from[y * shape.pitch + x];
     }
     image.Meet();  // image 0 is there
+#pragma unroll 1
     for (int i = 1; i < params.space.images; ++i) {
       float* const to = params.space.Image(frame, o, i);
       const bool halves = i == params.layers && o + 1 < params.space.octaves;
       const SiftOctaveShape& next = params.space.octave[halves ? o + 1 : o];
       float* const half = params.space.Image(frame, halves ? o + 1 : o, 0);
-      const auto store = [&](int x, int y, float value) {
+      BlurSmall(image, params.blur[i], [&](int x, int y, float value) {
         image.pixels[y * image.pitch + x] = value;
         to[y * shape.pitch + x] = value;
         if (halves && x % 2 == 0 && y % 2 == 0 && x / 2 < next.width_px && y / 2 < next.height_px) {
           half[y / 2 * next.pitch + x / 2] = value;
         }
-      };
-      const TileTaps& blur = params.blur[i];
-      switch (blur.radius) {
-        case 5:
-          BlurSmall<5>(image, blur, store);
-          break;
-        case 6:
-          BlurSmall<6>(image, blur, store);
-          break;
-        case 8:
-          BlurSmall<8>(image, blur, store);
-          break;
-        case 10:
-          BlurSmall<10>(image, blur, store);
-          break;
-        case 13:
-          BlurSmall<13>(image, blur, store);
-          break;
-        default:
-          BlurSmall<0>(image, blur, store);
-          break;
-      }
+      });
       image.Meet();  // the image is there
     }
   }
@@ -751,7 +747,7 @@ absl::Status LaunchWide(const SiftScaleSpaceParams& params, const BlurJob& job,
 
 // The first octave that one block makes with all that follow. No octave's image 0 is made by blocks
 // of its own but the first's.
-int FirstSmallOctave(const SiftGeometry& geometry, int32_t small_bytes) {
+int FirstSmallOctave(const SiftGeometry& geometry) {
   const SiftScaleSpace& space = geometry.space;
   for (int i = 1; i < space.images; ++i) {
     if (geometry.blurs[i].radius > kSiftTileRadius) return space.octaves;
@@ -760,7 +756,7 @@ int FirstSmallOctave(const SiftGeometry& geometry, int32_t small_bytes) {
   while (first > 0) {
     const SiftOctaveShape& shape = space.octave[first - 1];
     if (static_cast<int64_t>(shape.width_px) * shape.height_px > kSmallPixels ||
-        SmallBytes(shape.width_px, shape.height_px) > static_cast<size_t>(small_bytes)) {
+        SmallBytes(shape.width_px, shape.height_px) > kSmallBytes) {
       break;
     }
     --first;
@@ -805,7 +801,7 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
       params.follows, first, stream, LargeTile::Floats(first.job.radius) * sizeof(float)));
   // Image i of octave o is made at the time `layers` * o + i.
   const int layers = geometry.options.octave_layers;
-  const int octaves = FirstSmallOctave(geometry, params.small_bytes);
+  const int octaves = FirstSmallOctave(geometry);
   const int end = octaves > 0 ? layers * (octaves - 1) + space.images : 0;
   for (int time = 1; time < end; ++time) {
     BlurParams blurs = {};
@@ -831,29 +827,11 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
   return octaves < space.octaves ? LaunchSmall(params, octaves, stream) : absl::OkStatus();
 }
 
-absl::Status AllowSiftSmallOctaves(int32_t* bytes) {
-  int device = 0;
-  int most = 0;
-  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
-  ORBSERVE_CUDA_RETURN_IF_ERROR(
-      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  *bytes = most;
-  return StatusFromCuda(cudaFuncSetAttribute(SiftSmallOctavesKernel,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize, most),
-                        "cudaFuncSetAttribute");
-}
-
-absl::Status SiftScaleSpaceStep::AddDevice(int /*device*/,
-                                           const std::shared_ptr<MemoryBudget>& /*budget*/) {
-  small_bytes_.push_back(0);
-  return AllowSiftSmallOctaves(&small_bytes_.back());
-}
-
 absl::Status SiftScaleSpaceStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
   const LevelImages images = images_.At(context);
   return LaunchSiftScaleSpace({context.frames, images.input, images.level[0].pitch_bytes,
                                &buffers_.geometry(), buffers_.ScaleSpace(context).memory,
-                               buffers_.Rows(context), context.tables->multiprocessors, small_bytes_[context.device_index],
+                               buffers_.Rows(context), context.tables->multiprocessors,
                                context.overlaps, context.follows},
                               stream);
 }

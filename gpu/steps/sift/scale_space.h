@@ -9,8 +9,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "gpu/frame/frame_params.h"
@@ -28,13 +26,9 @@ struct SiftScaleSpaceParams {
   float* images;                 // [frame][SiftGeometry::image_bytes()]
   float* rows;                   // [frame][SiftGeometry::row_bytes()]
   int multiprocessors;
-  int32_t small_bytes;           // AllowSiftSmallOctaves()
   bool overlaps;                 // kernels may (gpu/runtime/overlap.cuh), and the first with the
   bool follows;                  // one before it
 };
-
-// Lets a block of the current device use so many bytes of shared memory for small octaves.
-absl::Status AllowSiftSmallOctaves(int32_t* bytes);
 
 // Fills the images of all octaves.
 absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream_t stream);
@@ -46,13 +40,11 @@ class SiftScaleSpaceStep final : public Step {
 
   absl::string_view name() const override { return "scale_space"; }
   StageSet stages() const override { return Stage::kPyramid; }
-  absl::Status AddDevice(int device, const std::shared_ptr<MemoryBudget>& budget) override;
   absl::Status Enqueue(const StepContext& context, cudaStream_t stream) const override;
 
  private:
   const LevelImageBuffers images_;
   const SiftBuffers buffers_;
-  std::vector<int32_t> small_bytes_;  // by device
 };
 
 }  // namespace orbserve::gpu

@@ -92,25 +92,23 @@ __device__ __forceinline__ SiftCounts SiftCountsOf(FrameCounters& counters) {
 struct SiftLists {
   SiftPoint* points;
   algo::SiftFeature* features;
-  algo::SiftFeature* kept;  // the answer
   SiftRank* ranks;
   SiftCandidate* candidates;  // in the memory of the ranks, which come later
-  int32_t* sorted;
+  int32_t* sorted;            // indices of features, at last of the answer's
   int32_t* left;  // of a division
   int32_t* right;
   int32_t capacity;  // of each
 };
 
 // Words of FrameParams::survivors that an entry takes in all lists together.
-inline constexpr int kSiftListWords = 12;
+inline constexpr int kSiftListWords = 9;
 
 ORBSERVE_HOST_DEVICE inline SiftLists SiftListsAt(uint64_t* memory, int32_t capacity) {
   SiftLists lists;
   lists.capacity = capacity;
   lists.points = reinterpret_cast<SiftPoint*>(memory);
   lists.features = reinterpret_cast<algo::SiftFeature*>(lists.points + capacity);
-  lists.kept = lists.features + capacity;
-  lists.ranks = reinterpret_cast<SiftRank*>(lists.kept + capacity);
+  lists.ranks = reinterpret_cast<SiftRank*>(lists.features + capacity);
   lists.candidates = reinterpret_cast<SiftCandidate*>(lists.ranks);
   lists.sorted = reinterpret_cast<int32_t*>(lists.ranks + capacity);
   lists.left = lists.sorted + capacity;
@@ -118,7 +116,7 @@ ORBSERVE_HOST_DEVICE inline SiftLists SiftListsAt(uint64_t* memory, int32_t capa
   return lists;
 }
 static_assert(sizeof(SiftCandidate) <= sizeof(SiftRank));
-static_assert(sizeof(SiftPoint) + 2 * sizeof(algo::SiftFeature) + sizeof(SiftRank) +
+static_assert(sizeof(SiftPoint) + sizeof(algo::SiftFeature) + sizeof(SiftRank) +
                   3 * sizeof(int32_t) <=
               kSiftListWords * sizeof(uint64_t));
 ORBSERVE_HOST_DEVICE inline SiftLists SiftListsOf(const FrameParams& frame) {
