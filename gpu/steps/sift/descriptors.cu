@@ -8,9 +8,10 @@
 // Every bin must get its floats in the order of the samples. A sample adds to two neighbouring
 // rows, columns and directions of bins, of which one is even and one is odd: eight lanes, one for
 // each parity, share the bins of a feature, and each adds exactly once for every sample. So one
-// warp adds for four features. Four other warps of its block compute 32 samples of a feature each,
-// and lay what they add into shared memory, a column for each of the eight lanes, while the first
-// adds the 32 before, to bins that lie in a bank of their own. 24 KiB of shared memory.
+// warp adds for four features. Other warps of its block compute a chunk of samples of a feature each,
+// and lay what they add into shared memory, while the first adds the chunk before, to bins that lie
+// in a bank of their own. Batches have one such warp for a feature; a frame alone has two, which
+// wait for each other more, and are done sooner. 24 or 37 KiB of shared memory.
 
 #include "gpu/steps/sift/descriptors.h"
 
@@ -26,9 +27,7 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kGroups = 4;  // features of a block, a warp each
-constexpr int kAddingWarp = kGroups;
-constexpr int kThreads = (kGroups + 1) * kWarpLanes;
+constexpr int kGroups = 4;  // features of a block
 constexpr int kGroupLanes = kWarpLanes / kGroups;
 static_assert(kGroupLanes == 8, "a lane for each parity of row, column and direction");
 static_assert(algo::kSiftGroup == kGroupLanes);
@@ -56,10 +55,20 @@ struct TailSample {
   int32_t direction;
 };
 
-// The samples of a chunk.
-struct ChunkMemory {
-  float value[kGroups][kGroupLanes * kWarpLanes];     // that a lane adds for a sample: ValueSlot()
-  uint16_t place[kGroups][kWarpLanes * kGroupLanes];  // [sample][lane]: the first lane's bin
+// Of a block with kGroupWarps warps that compute samples of a feature.
+template <int kGroupWarps>
+constexpr int kAddingWarp = kGroups * kGroupWarps;
+template <int kGroupWarps>
+constexpr int kThreads = (kAddingWarp<kGroupWarps> + 1) * kWarpLanes;
+template <int kGroupWarps>
+constexpr int kChunk = kGroupWarps * kWarpLanes;  // samples
+template <int kGroupWarps>
+constexpr int kBlocksPerMultiprocessor = kGroupWarps == 1 ? 6 : 4;
+
+// A warp's samples of a chunk.
+struct WarpSamples {
+  float value[kGroupLanes * kWarpLanes];     // that a lane adds for a sample: ValueSlot()
+  uint16_t place[kWarpLanes * kGroupLanes];  // [sample][lane]: the first lane's bin
 };
 
 // Where the value of a sample for a group's lane is. Lanes read four samples at once, each group's
@@ -70,18 +79,20 @@ __device__ __forceinline__ int ValueSlot(int lane, int sample) {
   return sample ^ (lane * kValueLane);
 }
 
+template <int kGroupWarps>
 struct alignas(16) BlockMemory {
   union {
-    alignas(16) ChunkMemory chunk[2];  // one is filled while the other is read
+    // One chunk is filled while the other is read.
+    alignas(16) WarpSamples samples[2][kGroups][kGroupWarps];
     alignas(16) float entry[kGroups][kEntryPitch];
   };
   float bin[kLaneBins][kWarpLanes];
   RowSpan span[kGroups][kMaxRows];
   TailSample tail[kGroups][algo::kSiftGroup];
   float tail_value[kGroups][kGroupLanes][algo::kSiftGroup];
-  int32_t count[kGroups];  // samples
+  int32_t count[kGroups][kGroupWarps];  // samples of the rows that a warp found
 };
-static_assert(sizeof(BlockMemory) < 47 * 1024);
+static_assert(sizeof(BlockMemory<2>) < 47 * 1024);
 
 // A feature's patch, and where a lane is in its samples, row by row.
 struct Patch {
@@ -117,7 +128,7 @@ struct Sample {
 };
 
 __device__ __forceinline__ Sample LoadSample(const Patch& patch, const RowSpan* span, bool counts,
-                                             Walk* walk) {
+                                             int chunk, Walk* walk) {
   Sample sample;
   walk->Settle(span, patch.rows);
   if (counts) {
@@ -129,7 +140,7 @@ __device__ __forceinline__ Sample LoadSample(const Patch& patch, const RowSpan* 
     sample.above = __ldg(at - patch.pitch);
     sample.below = __ldg(at + patch.pitch);
   }
-  walk->column += kWarpLanes;
+  walk->column += chunk;
   return sample;
 }
 
@@ -138,9 +149,10 @@ __device__ __forceinline__ int AmongParity(int cell) { return (cell + 1) >> 1; }
 
 // Lays one sample into shared memory. A sample that does not count adds nothing; it is at the
 // patch's centre.
+template <int kGroupWarps>
 __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sample, int index,
                                             const SiftExpTable& table, int group, int lane,
-                                            ChunkMemory* chunk, BlockMemory* memory) {
+                                            WarpSamples* samples, BlockMemory<kGroupWarps>* memory) {
   const float dx = sample.right - sample.left;
   const float dy = sample.above - sample.below;
   const algo::SiftPlace place = algo::SiftPlaceOf(patch.patch, sample.u, sample.v);
@@ -160,7 +172,7 @@ __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sa
   const algo::SiftShares shares = algo::SiftSharesOf(place, index < grouped ? spread.weight : 0.0f);
   const float share[4] = {shares.upper_left, shares.lower_left, shares.upper_right,
                           shares.lower_right};
-  float* const values = chunk->value[group];
+  float* const values = samples->value;
   const int slot = ValueSlot(own, lane);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -192,18 +204,18 @@ __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sa
   const int odd_column = rows + ((column + 1) >> 1) * kColumnBins;
   const int even_direction = ((direction + 1) >> 1) * kDirectionBins;
   const int odd_direction = (direction >> 1) * kDirectionBins;
-  reinterpret_cast<int4*>(chunk->place[group])[lane] =
+  reinterpret_cast<int4*>(samples->place)[lane] =
       make_int4(even_column + even_direction, odd_column + even_direction,
                 even_column + odd_direction, odd_column + odd_direction);
 }
 
-// Adds 32 samples of each feature to the lane's bins, in order.
-__device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
-                                           BlockMemory* memory) {
-  const int group = lane / kGroupLanes;
+// Adds 32 samples of the lane's feature to its bins, in order.
+template <int kGroupWarps>
+__device__ __forceinline__ void AddSamples(const WarpSamples& samples, int lane,
+                                           BlockMemory<kGroupWarps>* memory) {
   const int own = lane % kGroupLanes;
-  const float4* const fours = reinterpret_cast<const float4*>(chunk.value[group]);
-  const uint16_t* const place = &chunk.place[group][own];
+  const float4* const fours = reinterpret_cast<const float4*>(samples.value);
+  const uint16_t* const place = &samples.place[own];
   float* const bins = &memory->bin[0][lane];
   constexpr int kAtOnce = 8;
   constexpr int kReadAtOnce = 2;
@@ -242,7 +254,8 @@ __device__ __forceinline__ void AddSamples(const ChunkMemory& chunk, int lane,
 }
 
 // Adds the samples after the last complete group of the lane's feature, which has `count`.
-__device__ __forceinline__ void AddTail(BlockMemory* memory, int lane, int count) {
+template <int kGroupWarps>
+__device__ __forceinline__ void AddTail(BlockMemory<kGroupWarps>* memory, int lane, int count) {
   const int group = lane / kGroupLanes;
   const int own = lane % kGroupLanes;
   float* const bins = &memory->bin[0][lane];
@@ -250,8 +263,9 @@ __device__ __forceinline__ void AddTail(BlockMemory* memory, int lane, int count
     const int i = index % algo::kSiftGroup;
     const float value = memory->tail_value[group][own][i];
     // The places of a feature's last chunk were not overwritten.
-    const ChunkMemory& chunk = memory->chunk[index / kWarpLanes % 2];
-    float* const bin = bins + chunk.place[group][index % kWarpLanes * kGroupLanes + own];
+    const WarpSamples& samples =
+        memory->samples[index / kChunk<kGroupWarps> % 2][group][index / kWarpLanes % kGroupWarps];
+    float* const bin = bins + samples.place[index % kWarpLanes * kGroupLanes + own];
     const TailSample tail = memory->tail[group][i];
     const bool is_second = (tail.direction & 1) != own >> 2;
     *bin = is_second ? FusedMultiplyAdd(value, tail.in_direction, *bin) : *bin + value;
@@ -259,7 +273,8 @@ __device__ __forceinline__ void AddTail(BlockMemory* memory, int lane, int count
 }
 
 // algo::FinishSiftDescriptor() of four features. Each lane returns sixteen bytes of its group's.
-__device__ __forceinline__ uint4 FinishDescriptors(BlockMemory* memory, algo::SiftNorm norm,
+template <int kGroupWarps>
+__device__ __forceinline__ uint4 FinishDescriptors(BlockMemory<kGroupWarps>* memory, algo::SiftNorm norm,
                                                    int lane) {
   // The whole warp collects the entries of one feature after the other.
 #pragma unroll
@@ -371,10 +386,11 @@ __device__ __forceinline__ void WriteSiftReport(const SiftCounts& counts, bool o
   report->sift_features = counts.features;
 }
 
-// The patch of a feature and the spans of its rows, by a warp.
+// The patch of a feature, by one of its warps, which finds the spans of its share of the rows, and
+// counts their samples.
 __device__ __forceinline__ Patch PatchOf(const SiftDescriptorsParams& params, int frame_index,
-                                         const algo::SiftFeature& feature, int lane,
-                                         RowSpan* spans) {
+                                         const algo::SiftFeature& feature, int thread,
+                                         int threads, RowSpan* spans) {
   const int octave = feature.octave & 0xff;
   const int layer = feature.octave >> 8 & 0xff;
   const SiftOctaveShape& shape = params.space.octave[octave];
@@ -392,22 +408,25 @@ __device__ __forceinline__ Patch PatchOf(const SiftDescriptorsParams& params, in
   at.centre = params.space.Image(frame_index, octave, layer) +
               static_cast<int64_t>(at.patch.y) * shape.pitch + at.patch.x;
   int samples = 0;
-  for (int row = lane; row < at.rows; row += kWarpLanes) {
+  for (int row = thread; row < at.rows; row += threads) {
     const algo::SiftSpan span = algo::SiftSpanOf(at.patch, at.v0 + row, u0, u1);
     spans[row] = {static_cast<int16_t>(span.begin), static_cast<int16_t>(span.end)};
     samples += span.end - span.begin;
   }
   at.count = WarpSum(samples);
-  __syncwarp();  // the spans are there
   return at;
 }
 
-__global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
+template <int kGroupWarps>
+__global__ __launch_bounds__(
+    kThreads<kGroupWarps>,
+    kBlocksPerMultiprocessor<kGroupWarps>) void SiftDescriptorsKernel(
     const __grid_constant__ SiftDescriptorsParams params) {
   BeginNextKernel();
   AwaitKernelBefore();
   __shared__ SiftExpTable table;
-  __shared__ BlockMemory memory;
+  __shared__ BlockMemory<kGroupWarps> memory;
+  constexpr int kChunkSamples = kChunk<kGroupWarps>;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode == FrameMode::kIdle) return;
@@ -424,8 +443,10 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
     WriteSiftReport(counts, overflowed, count, frame.report);
   }
   const int32_t* const indices = lists.sorted + frame.first_record;
-  const bool adds = warp == kAddingWarp;
-  const int group = adds ? lane / kGroupLanes : warp;
+  const bool adds = warp == kAddingWarp<kGroupWarps>;
+  const int group = adds ? lane / kGroupLanes : warp / kGroupWarps;
+  const int part = warp % kGroupWarps;  // of the group's samples
+  const int thread = part * kWarpLanes + lane;
   const int step = static_cast<int>(gridDim.x) * kGroups;
   for (int first = static_cast<int>(blockIdx.x) * kGroups; first < count; first += step) {
     const int i = first + group;  // the feature
@@ -440,37 +461,51 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
       for (int bin = 0; bin < kLaneBins; ++bin) memory.bin[bin][lane] = 0.0f;
     } else {
       if (present) {
-        patch = PatchOf(params, frame_index, lists.features[indices[i]], lane, memory.span[group]);
+        patch = PatchOf(params, frame_index, lists.features[indices[i]], thread,
+                        kChunkSamples, memory.span[group]);
       }
-      if (lane == 0) memory.count[group] = patch.count;
+      if (lane == 0) memory.count[group][part] = patch.count;
     }
-    __syncthreads();  // the bins are zero, the counts are there, and all descriptors are finished
+    __syncthreads();  // bins are zero, spans and counts are there, all descriptors are finished
+    const auto count_of = [&](int g) {
+      int samples = 0;
+#pragma unroll
+      for (int part_of = 0; part_of < kGroupWarps; ++part_of) samples += memory.count[g][part_of];
+      return samples;
+    };
     int longest = 0;
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) longest = Max(longest, memory.count[g]);
-    const int own_count = memory.count[group];
-    const int chunks = DivUp(longest, kWarpLanes);
+    for (int g = 0; g < kGroups; ++g) longest = Max(longest, count_of(g));
+    patch.count = count_of(group);
+    const int chunks = DivUp(longest, kChunkSamples);
     Walk walk;
-    walk.column = lane;
+    walk.column = thread;
     Sample next;
-    if (!adds) next = LoadSample(patch, memory.span[group], lane < own_count, &walk);
+    if (!adds) next = LoadSample(patch, memory.span[group], thread < patch.count, kChunkSamples,
+                        &walk);
     for (int k = 0; k <= chunks; ++k) {
-      const int begin = k * kWarpLanes;
+      const int begin = k * kChunkSamples;
       if (adds) {
-        if (k > 0 && begin - kWarpLanes < own_count) {
-          AddSamples(memory.chunk[(k - 1) % 2], lane, &memory);
+#pragma unroll 1
+        for (int i = 0; i < kGroupWarps; ++i) {
+          const int before = begin - kChunkSamples + i * kWarpLanes;
+          if (before >= 0 && before < patch.count) {
+            AddSamples(memory.samples[(k - 1) % 2][group][i], lane, &memory);
+          }
         }
-      } else if (begin < own_count) {
+      } else if (begin + part * kWarpLanes < patch.count) {
         // The next samples' pixels are on their way while these are worked on.
         const Sample sample = next;
-        const int index = begin + lane;
-        next = LoadSample(patch, memory.span[group], index + kWarpLanes < own_count, &walk);
-        StoreSample(patch, sample, index, table, group, lane, &memory.chunk[k % 2], &memory);
+        const int index = begin + thread;
+        next = LoadSample(patch, memory.span[group], index + kChunkSamples < patch.count,
+                          kChunkSamples, &walk);
+        StoreSample(patch, sample, index, table, group, lane, &memory.samples[k % 2][group][part],
+                    &memory);
       }
       __syncthreads();  // one chunk is filled, the other was read
     }
     if (!adds) continue;
-    AddTail(&memory, lane, own_count);
+    AddTail(&memory, lane, patch.count);
     __syncwarp();  // all bins are complete
     const uint4 bytes = FinishDescriptors(&memory, params.norm, lane);
     if (!present) continue;
@@ -483,15 +518,22 @@ __global__ __launch_bounds__(kThreads) void SiftDescriptorsKernel(
   }
 }
 
+template <int kGroupWarps>
+absl::Status LaunchDescriptors(const SiftDescriptorsParams& params, cudaStream_t stream) {
+  // Enough blocks to fill the device; loops take the rest.
+  const int blocks = DivUp(2 * kBlocksPerMultiprocessor<kGroupWarps> * params.multiprocessors,
+                           params.frames.count);
+  return LaunchKernel(SiftDescriptorsKernel<kGroupWarps>, "SiftDescriptorsKernel",
+                      dim3(blocks, params.frames.count), kThreads<kGroupWarps>, params.follows,
+                      params, stream);
+}
+
 }  // namespace
 
 absl::Status LaunchSiftDescriptors(const SiftDescriptorsParams& params, cudaStream_t stream) {
   if (params.frames.count == 0) return absl::OkStatus();
-  // Enough warps to fill the device; loops take the rest.
-  constexpr int kBlocksPerMultiprocessor = 8;
-  const int blocks = DivUp(kBlocksPerMultiprocessor * params.multiprocessors, params.frames.count);
-  return LaunchKernel(SiftDescriptorsKernel, "SiftDescriptorsKernel",
-                      dim3(blocks, params.frames.count), kThreads, params.follows, params, stream);
+  return params.frames.count == 1 ? LaunchDescriptors<2>(params, stream)
+                                  : LaunchDescriptors<1>(params, stream);
 }
 
 absl::Status SiftDescriptorsStep::Enqueue(const StepContext& context, cudaStream_t stream) const {

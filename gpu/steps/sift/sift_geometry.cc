@@ -39,6 +39,11 @@ SiftGeometry SiftGeometry::For(int width_px, int height_px, const SiftOptions& o
   space.octaves = algo::SiftOctaves(width, height, options.first_octave);
   space.images = layers + algo::kSiftExtraImages;
   for (int i = 0; i < space.octaves; ++i) {
+    // No feature lies within the border, nor in the octaves that follow.
+    if (Min(width, height) <= 2 * algo::kSiftBorderPx) {
+      space.octaves = i;
+      break;
+    }
     const int pitch = RoundUp(width, kRowAlignment);
     const int64_t plane = static_cast<int64_t>(pitch) * height;
     space.octave[i] = {width, height, pitch, space.stride, plane};
