@@ -125,10 +125,9 @@ void SiftRun::Enqueue(cudaStream_t stream,
   CheckCuda(cudaMemsetAsync(counters_, 0, sizeof(gpu::FrameCounters) * static_cast<size_t>(frames_),
                             stream),
             "cudaMemsetAsync");
-  Check(gpu::LaunchSiftScaleSpace(
-      {frames, input_, geometry_.width_px, &geometry_, images_, rows_, multiprocessors_, overlaps_,
-       false},
-      stream));
+  Check(gpu::LaunchSiftScaleSpace({frames, input_, geometry_.width_px, &geometry_, images_, rows_,
+                                   multiprocessors_, overlaps_, false},
+                                  stream));
   after("scale space");
   Check(gpu::LaunchSiftExtrema({frames,
                                 space,

@@ -8,10 +8,10 @@
 // Every bin must get its floats in the order of the samples. A sample adds to two neighbouring
 // rows, columns and directions of bins, of which one is even and one is odd: eight lanes, one for
 // each parity, share the bins of a feature, and each adds exactly once for every sample. So one
-// warp adds for four features. Other warps of its block compute a chunk of samples of a feature each,
-// and lay what they add into shared memory, while the first adds the chunk before, to bins that lie
-// in a bank of their own. Batches have one such warp for a feature; a frame alone has two, which
-// wait for each other more, and are done sooner. 24 or 37 KiB of shared memory.
+// warp adds for four features. Other warps of its block compute a chunk of samples of a feature
+// each, and lay what they add into shared memory, while the first adds the chunk before, to bins
+// that lie in a bank of their own. Batches have one such warp for a feature; a frame alone has two,
+// which wait for each other more, and are done sooner. 24 or 37 KiB of shared memory.
 
 #include "gpu/steps/sift/descriptors.h"
 
@@ -57,11 +57,11 @@ struct TailSample {
 
 // Of a block with kGroupWarps warps that compute samples of a feature.
 template <int kGroupWarps>
-constexpr int kAddingWarp = kGroups * kGroupWarps;
+constexpr int kAddingWarp = kGroups* kGroupWarps;
 template <int kGroupWarps>
 constexpr int kThreads = (kAddingWarp<kGroupWarps> + 1) * kWarpLanes;
 template <int kGroupWarps>
-constexpr int kChunk = kGroupWarps * kWarpLanes;  // samples
+constexpr int kChunk = kGroupWarps* kWarpLanes;  // samples
 template <int kGroupWarps>
 constexpr int kBlocksPerMultiprocessor = kGroupWarps == 1 ? 6 : 4;
 
@@ -152,7 +152,8 @@ __device__ __forceinline__ int AmongParity(int cell) { return (cell + 1) >> 1; }
 template <int kGroupWarps>
 __device__ __forceinline__ void StoreSample(const Patch& patch, const Sample& sample, int index,
                                             const SiftExpTable& table, int group, int lane,
-                                            WarpSamples* samples, BlockMemory<kGroupWarps>* memory) {
+                                            WarpSamples* samples,
+                                            BlockMemory<kGroupWarps>* memory) {
   const float dx = sample.right - sample.left;
   const float dy = sample.above - sample.below;
   const algo::SiftPlace place = algo::SiftPlaceOf(patch.patch, sample.u, sample.v);
@@ -233,7 +234,7 @@ __device__ __forceinline__ void AddSamples(const WarpSamples& samples, int lane,
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) places[i] = place[(begin + i) * kGroupLanes];
-    // Bins are read a few at a time; one that was among those before comes from a register.
+      // Bins are read a few at a time; one that was among those before comes from a register.
 #pragma unroll
     for (int first = 0; first < kAtOnce; first += kReadAtOnce) {
       float sums[kReadAtOnce];
@@ -274,8 +275,8 @@ __device__ __forceinline__ void AddTail(BlockMemory<kGroupWarps>* memory, int la
 
 // algo::FinishSiftDescriptor() of four features. Each lane returns sixteen bytes of its group's.
 template <int kGroupWarps>
-__device__ __forceinline__ uint4 FinishDescriptors(BlockMemory<kGroupWarps>* memory, algo::SiftNorm norm,
-                                                   int lane) {
+__device__ __forceinline__ uint4 FinishDescriptors(BlockMemory<kGroupWarps>* memory,
+                                                   algo::SiftNorm norm, int lane) {
   // The whole warp collects the entries of one feature after the other.
 #pragma unroll
   for (int group = 0; group < kGroups; ++group) {
@@ -389,8 +390,8 @@ __device__ __forceinline__ void WriteSiftReport(const SiftCounts& counts, bool o
 // The patch of a feature, by one of its warps, which finds the spans of its share of the rows, and
 // counts their samples.
 __device__ __forceinline__ Patch PatchOf(const SiftDescriptorsParams& params, int frame_index,
-                                         const algo::SiftFeature& feature, int thread,
-                                         int threads, RowSpan* spans) {
+                                         const algo::SiftFeature& feature, int thread, int threads,
+                                         RowSpan* spans) {
   const int octave = feature.octave & 0xff;
   const int layer = feature.octave >> 8 & 0xff;
   const SiftOctaveShape& shape = params.space.octave[octave];
@@ -420,8 +421,9 @@ __device__ __forceinline__ Patch PatchOf(const SiftDescriptorsParams& params, in
 template <int kGroupWarps>
 __global__ __launch_bounds__(
     kThreads<kGroupWarps>,
-    kBlocksPerMultiprocessor<kGroupWarps>) void SiftDescriptorsKernel(
-    const __grid_constant__ SiftDescriptorsParams params) {
+    kBlocksPerMultiprocessor<kGroupWarps>) void SiftDescriptorsKernel(const __grid_constant__
+                                                                          SiftDescriptorsParams
+                                                                              params) {
   BeginNextKernel();
   AwaitKernelBefore();
   __shared__ SiftExpTable table;
@@ -461,8 +463,8 @@ __global__ __launch_bounds__(
       for (int bin = 0; bin < kLaneBins; ++bin) memory.bin[bin][lane] = 0.0f;
     } else {
       if (present) {
-        patch = PatchOf(params, frame_index, lists.features[indices[i]], thread,
-                        kChunkSamples, memory.span[group]);
+        patch = PatchOf(params, frame_index, lists.features[indices[i]], thread, kChunkSamples,
+                        memory.span[group]);
       }
       if (lane == 0) memory.count[group][part] = patch.count;
     }
@@ -481,8 +483,8 @@ __global__ __launch_bounds__(
     Walk walk;
     walk.column = thread;
     Sample next;
-    if (!adds) next = LoadSample(patch, memory.span[group], thread < patch.count, kChunkSamples,
-                        &walk);
+    if (!adds)
+      next = LoadSample(patch, memory.span[group], thread < patch.count, kChunkSamples, &walk);
     for (int k = 0; k <= chunks; ++k) {
       const int begin = k * kChunkSamples;
       if (adds) {

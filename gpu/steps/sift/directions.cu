@@ -6,9 +6,9 @@
 // Scale-Invariant Keypoints", IJCV 2004, sec. 5; the arithmetic is that of
 // features/algo/sift_orientation.h.
 //
-// A warp takes an extremum. Each lane computes a sample, while the pixels of the next 32 are on their
-// way; then all lanes go through the samples in order, and a lane adds those of its direction to a
-// register: each bin gets its floats in the order of the reference, and no addition waits for
+// A warp takes an extremum. Each lane computes a sample, while the pixels of the next 32 are on
+// their way; then all lanes go through the samples in order, and a lane adds those of its direction
+// to a register: each bin gets its floats in the order of the reference, and no addition waits for
 // memory. Four lanes have a second direction, whose samples are looked for. 2 KiB of shared memory.
 
 #include "gpu/steps/sift/directions.h"

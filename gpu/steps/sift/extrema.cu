@@ -5,10 +5,11 @@
 // D. Lowe, "Distinctive Image Features from Scale-Invariant Keypoints", IJCV 2004, sec. 3 and 4;
 // the arithmetic is that of features/algo/sift_extremum.h.
 //
-// A warp goes down a strip of 62 columns; each lane has two columns of differences. Extremes of three
-// rows stay in registers, those of neighbouring columns come by shuffles: a difference is an extremum
-// if it is no less than the most, or no more than the least, of all 27. Fits are rare, long, and read
-// the images again: candidates are handed over to another kernel, which has a thread for each.
+// A warp goes down a strip of 62 columns; each lane has two columns of differences. Extremes of
+// three rows stay in registers, those of neighbouring columns come by shuffles: a difference is an
+// extremum if it is no less than the most, or no more than the least, of all 27. Fits are rare,
+// long, and read the images again: candidates are handed over to another kernel, which has a thread
+// for each.
 
 #include "gpu/steps/sift/extrema.h"
 
@@ -197,7 +198,8 @@ __global__ __launch_bounds__(kThreads, kBlocksPerMultiprocessor) void SiftExtrem
   if (octave > 0) tile -= params.end_tile[octave - 1];
   const SiftOctaveShape& shape = params.base.space.octave[octave];
   const int x0 = algo::kSiftBorderPx + tile % params.tiles_x[octave] * kStripWidth;
-  const int y0 = algo::kSiftBorderPx + (tile / params.tiles_x[octave] * kWarps + warp) * params.strip_rows;
+  const int y0 =
+      algo::kSiftBorderPx + (tile / params.tiles_x[octave] * kWarps + warp) * params.strip_rows;
   const Strip strip = {octave, x0, y0, Min(x0 + kStripWidth, shape.width_px - algo::kSiftBorderPx),
                        Min(y0 + params.strip_rows, shape.height_px - algo::kSiftBorderPx)};
   const int x = x0 - 1 + kLaneColumns * lane;
@@ -221,7 +223,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerMultiprocessor) void SiftExtrem
   Pair next[kImages];
 #pragma unroll
   for (int i = 0; i < kImages; ++i) next[i] = LoadPair(row_of(y0 - 1) + i * shape.plane);
-  // Once row r + 1 is there, row r is compared.
+    // Once row r + 1 is there, row r is compared.
 #pragma unroll 2
   for (int r = -2; r < params.strip_rows; ++r) {
     Pair difference[kDifferences];

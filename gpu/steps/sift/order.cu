@@ -86,8 +86,9 @@ __device__ __forceinline__ bool PrecedesInTie(const algo::SiftFeature* features,
 }
 
 // Fills `sorted` with the indices of `count` features in order. `columns`: `width_px` + 1 counters.
-__device__ __forceinline__ void SortFeatures(const algo::SiftFeature* features, int count, int width_px,
-                             int32_t* columns, SiftRank* ranks, int32_t* sorted, int* warp_sums) {
+__device__ __forceinline__ void SortFeatures(const algo::SiftFeature* features, int count,
+                                             int width_px, int32_t* columns, SiftRank* ranks,
+                                             int32_t* sorted, int* warp_sums) {
   const int thread = static_cast<int>(threadIdx.x);
   const auto column_of = [&](float x) { return Clamp(static_cast<int>(x), 0, width_px - 1); };
   for (int i = thread; i <= width_px; i += kScanThreads) columns[i] = 0;
@@ -183,8 +184,8 @@ __device__ __forceinline__ int RankFeatures(const algo::SiftFeature* features, i
 
 // algo::DivideSiftFeatures() by all threads.
 template <typename Index>
-__device__ __forceinline__ void DivideRanks(SiftRank* ranks, int count, int nth, Index* left, Index* right,
-                            int* warp_counts) {
+__device__ __forceinline__ void DivideRanks(SiftRank* ranks, int count, int nth, Index* left,
+                                            Index* right, int* warp_counts) {
   const int thread = static_cast<int>(threadIdx.x);
   int divisions = algo::SiftDivisions(count);
   int first = 0;
@@ -239,8 +240,8 @@ __device__ __forceinline__ void DivideRanks(SiftRank* ranks, int count, int nth,
 
 // algo::KeepBestSiftFeatures() by all threads.
 template <typename Index>
-__device__ __forceinline__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, Index* left, Index* right,
-                             int* warp_counts) {
+__device__ __forceinline__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, Index* left,
+                                             Index* right, int* warp_counts) {
   if (wanted <= 0 || count <= wanted) return count;
   DivideRanks(ranks, count, wanted - 1, left, right, warp_counts);
   const int thread = static_cast<int>(threadIdx.x);
@@ -282,10 +283,10 @@ struct OrderMemory {
 };
 
 template <typename Index>
-__device__ __forceinline__ void OrderFeatures(const SiftOrderParams& params, const FrameParams& frame,
-                                              const SiftLists& lists, const SiftCounts& counts,
-                                              int found, const OrderMemory<Index>& memory,
-                                              int* warp_counts) {
+__device__ __forceinline__ void OrderFeatures(const SiftOrderParams& params,
+                                              const FrameParams& frame, const SiftLists& lists,
+                                              const SiftCounts& counts, int found,
+                                              const OrderMemory<Index>& memory, int* warp_counts) {
   const algo::SiftFeature* const features = lists.features;
   SortFeatures(features, found, params.width_px, memory.columns, memory.ranks, lists.sorted,
                warp_counts);

@@ -11,11 +11,11 @@
 // next octave's image 0.
 //
 // A block makes a tile of 64 x 32 pixels, or of 32 x 16 where larger ones would leave most of the
-// device without work: it loads the tile with its halo to shared memory, filters the rows from there,
-// and then the columns. A thread filters eight pixels of a row, and sixteen or four of a column, and
-// reads each shared value once. Threads of a quarter warp take eight rows, whose pitch is an odd
-// number of 16 bytes: their vector loads find eight groups of banks. Radius 13 takes 37 KiB of shared
-// memory.
+// device without work: it loads the tile with its halo to shared memory, filters the rows from
+// there, and then the columns. A thread filters eight pixels of a row, and sixteen or four of a
+// column, and reads each shared value once. Threads of a quarter warp take eight rows, whose pitch
+// is an odd number of 16 bytes: their vector loads find eight groups of banks. Radius 13 takes 37
+// KiB of shared memory.
 
 #include "gpu/steps/sift/scale_space.h"
 
@@ -324,12 +324,13 @@ __device__ __forceinline__ void MakeTile(const FirstParams& params, const Tile& 
     }
     return;
   }
-  // algo::SiftDoubledPixel(): first along the frame's rows, to memory that filtered rows take later.
+  // algo::SiftDoubledPixel(): first along the frame's rows, to memory that filtered rows take
+  // later.
   const int first_y = Max(0, (top >> 1) - 1);
   const int last_y = Min(params.height_px - 1, (top + tile.rows) / 2 + 1);
   for (int column = lane; column < columns; column += kWarpLanes) {
-    const algo::SiftDoubledPlace place = algo::SiftDoubledPlaceOf(
-        algo::SiftMirror(left + column, job.width_px), params.width_px);
+    const algo::SiftDoubledPlace place =
+        algo::SiftDoubledPlaceOf(algo::SiftMirror(left + column, job.width_px), params.width_px);
 #pragma unroll 4
     for (int y = first_y + warp; y <= last_y; y += kWarps) {
       const uint8_t* const row = image + static_cast<int64_t>(y) * params.pitch_bytes;
@@ -339,8 +340,8 @@ __device__ __forceinline__ void MakeTile(const FirstParams& params, const Tile& 
   }
   __syncthreads();  // the rows are there
   for (int row = warp; row < tile.rows; row += kWarps) {
-    const algo::SiftDoubledPlace place = algo::SiftDoubledPlaceOf(
-        algo::SiftMirror(top + row, job.height_px), params.height_px);
+    const algo::SiftDoubledPlace place =
+        algo::SiftDoubledPlaceOf(algo::SiftMirror(top + row, job.height_px), params.height_px);
     const float* const near = tile.filtered + (place.near - first_y) * columns;
     const float* const far = tile.filtered + (place.far - first_y) * columns;
     for (int column = lane; column < columns; column += kWarpLanes) {
@@ -590,17 +591,17 @@ __global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
     const SiftOctaveShape& shape = params.space.octave[o];
     const int pitch = SmallPitch(shape.width_px);
     const int filtered_pitch = SmallFilteredPitch(shape.width_px);
-    const SmallImage image = {shape.width_px,
-                              shape.height_px,
-                              pitch,
-                              filtered_pitch,
-                              tile_memory + kSmallHalo,
-                              tile_memory + shape.height_px * pitch + kSmallHalo * filtered_pitch,
-                              Divider(shape.width_px),
-                              Divider(shape.height_px),
-                              Clamp(RoundUp(shape.width_px * shape.height_px / kSmallRun,
-                                            kWarpLanes),
-                                    kLeastSmallThreads, kSmallThreads)};
+    const SmallImage image = {
+        shape.width_px,
+        shape.height_px,
+        pitch,
+        filtered_pitch,
+        tile_memory + kSmallHalo,
+        tile_memory + shape.height_px * pitch + kSmallHalo * filtered_pitch,
+        Divider(shape.width_px),
+        Divider(shape.height_px),
+        Clamp(RoundUp(shape.width_px * shape.height_px / kSmallRun, kWarpLanes), kLeastSmallThreads,
+              kSmallThreads)};
     // Threads beyond those have no work in later octaves.
     if (static_cast<int>(threadIdx.x) >= image.threads) return;
     // Written by a kernel before, or by this block.
@@ -767,8 +768,8 @@ int FirstSmallOctave(const SiftGeometry& geometry) {
 absl::Status LaunchSmall(const SiftScaleSpaceParams& params, int first_octave,
                          cudaStream_t stream) {
   const SiftGeometry& geometry = *params.geometry;
-  SmallParams small = {params.frames, geometry.space, first_octave, geometry.options.octave_layers,
-                       {}};
+  SmallParams small = {
+      params.frames, geometry.space, first_octave, geometry.options.octave_layers, {}};
   small.space.memory = params.images;
   for (int i = 1; i < geometry.space.images; ++i) {
     small.blur[i].radius = geometry.blurs[i].radius;
@@ -819,8 +820,8 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
       }
     }
     if (blurs.jobs == 0) continue;
-    const bool fills =
-        PlaceTiles<LargeTile>(blurs.job, blurs.jobs) * frames >= kTilesToFill * params.multiprocessors;
+    const bool fills = PlaceTiles<LargeTile>(blurs.job, blurs.jobs) * frames >=
+                       kTilesToFill * params.multiprocessors;
     ORBSERVE_RETURN_IF_ERROR(fills ? LaunchBlurs<LargeTile>(&blurs, params.overlaps, stream)
                                    : LaunchBlurs<SmallTile>(&blurs, params.overlaps, stream));
   }
@@ -829,11 +830,11 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
 
 absl::Status SiftScaleSpaceStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
   const LevelImages images = images_.At(context);
-  return LaunchSiftScaleSpace({context.frames, images.input, images.level[0].pitch_bytes,
-                               &buffers_.geometry(), buffers_.ScaleSpace(context).memory,
-                               buffers_.Rows(context), context.tables->multiprocessors,
-                               context.overlaps, context.follows},
-                              stream);
+  return LaunchSiftScaleSpace(
+      {context.frames, images.input, images.level[0].pitch_bytes, &buffers_.geometry(),
+       buffers_.ScaleSpace(context).memory, buffers_.Rows(context), context.tables->multiprocessors,
+       context.overlaps, context.follows},
+      stream);
 }
 
 }  // namespace orbserve::gpu

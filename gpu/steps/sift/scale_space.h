@@ -26,8 +26,8 @@ struct SiftScaleSpaceParams {
   float* images;                 // [frame][SiftGeometry::image_bytes()]
   float* rows;                   // [frame][SiftGeometry::row_bytes()]
   int multiprocessors;
-  bool overlaps;                 // kernels may (gpu/runtime/overlap.cuh), and the first with the
-  bool follows;                  // one before it
+  bool overlaps;  // kernels may (gpu/runtime/overlap.cuh), and the first with the
+  bool follows;   // one before it
 };
 
 // Fills the images of all octaves.

@@ -95,7 +95,7 @@ struct SiftLists {
   SiftRank* ranks;
   SiftCandidate* candidates;  // in the memory of the ranks, which come later
   int32_t* sorted;            // indices of features, at last of the answer's
-  int32_t* left;  // of a division
+  int32_t* left;              // of a division
   int32_t* right;
   int32_t capacity;  // of each
 };
