@@ -40,13 +40,16 @@ namespace orbserve::bench {
 namespace {
 
 struct Case {
-  int max_features;
-  int levels;
-  float scale;
+  std::string name;
+  PipelineOptions pipeline;
+  FrameParameters parameters;
 };
 
 struct Settings {
   std::vector<std::string> images;
+  std::vector<std::string> presets;  // empty = `orb` with several numbers
+  std::string descriptor;            // of the presets, empty = their own
+  int max_features = 0;              // of the presets, 0 = their own
   int repeats = 1000;
   int cpu_repeats = 15;
   int threshold_grey = 20;
@@ -163,7 +166,49 @@ std::string Text(const std::optional<double>& value, int decimals, const char* a
   return value.has_value() ? absl::StrFormat("%.*f", decimals, *value) : absent;
 }
 
+// Empty where a name is unknown, which was printed.
+std::vector<Case> CasesOf(const Settings& settings) {
+  std::vector<Case> cases;
+  for (const std::string& name : settings.presets) {
+    const auto preset = FindPreset(name);
+    if (!preset.ok()) {
+      std::fprintf(stderr, "%s\n", preset.status().ToString().c_str());
+      return {};
+    }
+    Case one = {name, (*preset)->pipeline, (*preset)->frame};
+    if (settings.max_features > 0) one.parameters.max_features = settings.max_features;
+    if (!settings.descriptor.empty()) {
+      const auto& names = kEnumNames<Descriptor>;
+      const auto descriptor = std::find(names.begin(), names.end(), settings.descriptor);
+      if (descriptor == names.end()) {
+        std::fprintf(stderr, "no descriptor has the name %s\n", settings.descriptor.c_str());
+        return {};
+      }
+      one.pipeline.describe.descriptor = static_cast<Descriptor>(descriptor - names.begin());
+      absl::StrAppend(&one.name, " ", settings.descriptor);
+    }
+    cases.push_back(std::move(one));
+  }
+  if (!cases.empty()) return cases;
+  struct Numbers {
+    int max_features;
+    int levels;
+    float scale;
+  };
+  for (const Numbers& n :
+       {Numbers{1000, 8, 1.2f}, Numbers{2000, 8, 1.2f}, Numbers{2000, 4, 2.0f}}) {
+    if (settings.quick && n.max_features != 1000) continue;
+    Case one = {"orb", {}, {n.max_features, settings.threshold_grey}};
+    one.pipeline.pyramid.levels = n.levels;
+    one.pipeline.pyramid.scale_factor = n.scale;
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
 int Run(const Settings& settings) {
+  const std::vector<Case> cases = CasesOf(settings);
+  if (cases.empty()) return 2;
   gpu::GpuBackendOptions options;
   options.devices = settings.devices;
   options.lanes = settings.lanes;
@@ -192,7 +237,7 @@ int Run(const Settings& settings) {
   const std::optional<double> rest_watts =
       MeanWatts(power, std::chrono::duration<double>(power.readers.empty() ? 0 : settings.seconds));
   if (rest_watts.has_value()) std::printf("at rest: %.1f W\n", *rest_watts);
-  std::printf("%-34s %6s %12s %8s %8s %8s %8s %8s %10s %10s %8s %9s\n", "image", "n", "levels",
+  std::printf("%-50s %6s %12s %8s %8s %8s %8s %8s %10s %10s %8s %9s\n", "image", "n", "levels",
               "median", "p10", "p90", "upload", "compute", "features", "frames/s", "watts",
               "mJ/frame");
   std::string json = "[";
@@ -203,12 +248,9 @@ int Run(const Settings& settings) {
       std::fprintf(stderr, "%s: neither a PGM image of 8 bits nor a JPEG image\n", path.c_str());
       return 1;
     }
-    for (const Case& c : {Case{1000, 8, 1.2f}, Case{2000, 8, 1.2f}, Case{2000, 4, 2.0f}}) {
-      if (settings.quick && c.max_features != 1000) continue;
-      PlanSpec spec = {image.width_px, image.height_px, {}};
-      spec.pipeline.pyramid.levels = c.levels;
-      spec.pipeline.pyramid.scale_factor = c.scale;
-      const FrameParameters parameters = {c.max_features, settings.threshold_grey};
+    for (const Case& c : cases) {
+      const PlanSpec spec = {image.width_px, image.height_px, c.pipeline};
+      const PyramidOptions& pyramid = c.pipeline.pyramid;
       for (FeatureBackend* backend : {gpu->get(), settings.cpu ? cpu->get() : nullptr}) {
         if (backend == nullptr) continue;
         const bool is_gpu = backend == gpu->get();
@@ -218,20 +260,22 @@ int Run(const Settings& settings) {
           return 1;
         }
         const Latency latency =
-            MeasureLatency(*backend, *plan, SlotWith(*backend, image), parameters,
+            MeasureLatency(*backend, *plan, SlotWith(*backend, image), c.parameters,
                            is_gpu ? settings.repeats : settings.cpu_repeats);
         const Throughput throughput = MeasureThroughput(
-            *backend, *plan, image, parameters, settings.batch, is_gpu ? settings.in_flight : 2,
+            *backend, *plan, image, c.parameters, settings.batch, is_gpu ? settings.in_flight : 2,
             settings.seconds, is_gpu ? power : no_power);
         const std::optional<double> joules = throughput.joules_per_frame();
         const std::optional<double> millijoules =
             joules.has_value() ? std::optional<double>(*joules * 1e3) : std::nullopt;
-        const std::string name = std::string(backend->name()) + " " + image.name.substr(0, 28);
-        std::printf("%-34s %6d %5d x %-4.2f %8.1f %8.1f %8.1f %8.1f %8.1f %10zu %10.0f %8s %9s\n",
-                    name.c_str(), c.max_features, c.levels, static_cast<double>(c.scale),
-                    latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
-                    latency.compute_us, latency.features, throughput.frames_per_second,
-                    Text(throughput.watts, 1, "-").c_str(), Text(millijoules, 3, "-").c_str());
+        const std::string name =
+            absl::StrCat(backend->name(), " ", c.name, " ", image.name.substr(0, 28));
+        std::printf("%-50s %6d %5d x %-4.2f %8.1f %8.1f %8.1f %8.1f %8.1f %10zu %10.0f %8s %9s\n",
+                    name.c_str(), c.parameters.max_features, pyramid.levels,
+                    static_cast<double>(pyramid.scale_factor), latency.median_us, latency.p10_us,
+                    latency.p90_us, latency.upload_us, latency.compute_us, latency.features,
+                    throughput.frames_per_second, Text(throughput.watts, 1, "-").c_str(),
+                    Text(millijoules, 3, "-").c_str());
         for (const auto& [stage, stage_us] : latency.stages_us) {
           std::printf("  %s %.1f", stage.c_str(), stage_us);
         }
@@ -239,16 +283,17 @@ int Run(const Settings& settings) {
         std::fflush(stdout);
         absl::StrAppendFormat(
             &json,
-            "%s\n {\"backend\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, "
+            "%s\n {\"backend\": \"%s\", \"preset\": \"%s\", \"image\": \"%s\", \"width\": %d, "
+            "\"height\": %d, "
             "\"max_features\": %d, \"levels\": %d, \"scale\": %.2f, \"median_us\": %.2f, "
             "\"p10_us\": %.2f, \"p90_us\": %.2f, \"upload_us\": %.2f, "
             "\"compute_us\": %.2f, \"features\": %zu, \"frames_per_second\": %.0f, "
             "\"watts\": %s, \"rest_watts\": %s, \"joules_per_frame\": %s}",
-            json.size() > 1 ? "," : "", backend->name(), image.name, image.width_px,
-            image.height_px, c.max_features, c.levels, static_cast<double>(c.scale),
-            latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
-            latency.compute_us, latency.features, throughput.frames_per_second,
-            Text(throughput.watts, 2, "null"),
+            json.size() > 1 ? "," : "", backend->name(), c.name, image.name, image.width_px,
+            image.height_px, c.parameters.max_features, pyramid.levels,
+            static_cast<double>(pyramid.scale_factor), latency.median_us, latency.p10_us,
+            latency.p90_us, latency.upload_us, latency.compute_us, latency.features,
+            throughput.frames_per_second, Text(throughput.watts, 2, "null"),
             is_gpu ? Text(rest_watts, 2, "null") : std::string("null"), Text(joules, 7, "null"));
       }
     }
@@ -267,8 +312,12 @@ int Run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   orbserve::bench::Settings settings;
-  CLI::App app{"Latency and throughput of the pipeline `orb` on the CUDA backend"};
+  CLI::App app{"Latency, throughput and energy of `orb` or other presets on the CUDA backend"};
   app.add_option("images", settings.images, "PGM or JPEG files")->required();
+  app.add_option("--preset", settings.presets, "Presets, comma-separated, instead of `orb`")
+      ->delimiter(',');
+  app.add_option("--descriptor", settings.descriptor, "Of the presets, such as TEBLID_512");
+  app.add_option("--max-features", settings.max_features, "Of the presets; default: their own");
   app.add_option("--repeats", settings.repeats, "Frames of a latency measurement");
   app.add_option("--seconds", settings.seconds, "Length of a measurement of throughput and power");
   app.add_option("--batch", settings.batch, "Frames of a batch")->check(CLI::Range(1, 64));

@@ -53,7 +53,7 @@ class PresetBench {
     std::printf("%-16s %-28s %10s %8s %8s %8s %8s %8s %10s\n", "preset", "image", "size", "median",
                 "p10", "p90", "upload", "compute", "features");
     for (const Preset& preset : Presets()) {
-      if (!Wants(preset) || preset.pipeline.detect.detector == Detector::kSift) continue;
+      if (!Wants(preset)) continue;
       for (const GreyImage& image : images) {
         if (!MeasureOne(preset, image)) return false;
       }
