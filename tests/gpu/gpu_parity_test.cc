@@ -442,7 +442,8 @@ TEST_F(GpuParityTest, SmallMemoryLimitShrinksTheBatchThenRefuses) {
   const int64_t most = small->MaxFramePixels(int64_t{1} << 26);
   EXPECT_LT(most, int64_t{1} << 26);
   for (const Preset& preset : Presets()) {
-    if (!preset.available) continue;
+    // SIFT takes ten times the memory, and says so when it refuses.
+    if (!preset.available || preset.pipeline.detect.detector == Detector::kSift) continue;
     const int height_px = static_cast<int>(std::sqrt(static_cast<double>(most) * 9 / 16));
     const int width_px = static_cast<int>(most / height_px);
     const absl::Status status = small->MakePlan({width_px, height_px, preset.pipeline}).status();

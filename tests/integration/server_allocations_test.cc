@@ -3,12 +3,14 @@
 
 // A real server, one of whose allocations fails: the first, the second, and so on, until a request
 // goes through without reaching the failing one. The request then ends with OUT_OF_MEMORY or is
-// served, the next one is served, no stream stays open, and the account is whole.
+// served, the next one is served, no stream stays open, and the account is whole. Environment:
+// ORBSERVE_ALLOCATIONS_PROGRAM names the server of another place.
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +33,11 @@ constexpr int64_t kLargeBytes = 16'385;
 constexpr int64_t kAnyBytes = int64_t{1} << 40;
 constexpr bool kOnDevice = ORBSERVE_ALLOCATIONS_ON_DEVICE != 0;
 
+std::string Program() {
+  const char* const elsewhere = std::getenv("ORBSERVE_ALLOCATIONS_PROGRAM");
+  return elsewhere != nullptr ? elsewhere : ORBSERVE_ALLOCATIONS_PROGRAM;
+}
+
 class AllocationsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -50,9 +57,8 @@ class AllocationsTest : public ::testing::Test {
       const auto device = gpu::CreateGpuBackend({});
       if (!device.ok()) GTEST_SKIP() << device.status();
     }
-    auto server =
-        ServerProcess::Start(ORBSERVE_ALLOCATIONS_PROGRAM,
-                             {"--control", path_, "--backend", kOnDevice ? "cuda" : "cpu"});
+    auto server = ServerProcess::Start(
+        Program(), {"--control", path_, "--backend", kOnDevice ? "cuda" : "cpu"});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     grpc::ChannelArguments arguments;

@@ -8,7 +8,7 @@
 // their column by comparing all with all. The cut must leave the order of libstdc++'s
 // std::nth_element. Its division of a range at a pivot can be done by all threads at once: the k-th
 // entry from the left that is no more than the pivot is exchanged with the k-th from the right that
-// is no less, as long as the one lies left of the other. Short rests are left to one thread.
+// is no less, as long as the one lies left of the other. Short rests are left to one warp.
 
 #include "gpu/steps/sift/order.h"
 
@@ -27,7 +27,7 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kShortRange = 32;  // entries that one thread divides sooner than a block
+constexpr int kWarpRange = 512;  // entries that one warp divides sooner than a block
 
 extern __shared__ __align__(16) uint8_t order_memory[];
 
@@ -44,22 +44,51 @@ ORBSERVE_HOST_DEVICE inline int SharedBytes(int width_px, int shared_entries) {
 // Two counts in one word: entries for the left list, and for the right one.
 constexpr int kRightShift = 16;
 
-// Entries for either list in the threads before this one; `total`: of the block.
-__device__ __forceinline__ int CountPairsBefore(bool left, bool right, int* warp_counts,
-                                                int* total) {
-  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const unsigned lefts = __ballot_sync(kFullWarp, left);
-  const unsigned rights = __ballot_sync(kFullWarp, right);
-  if (lane == 0) warp_counts[warp] = __popc(lefts) | __popc(rights) << kRightShift;
-  __syncthreads();  // the counts of all warps are there
-  const int end = SumUpToLane(warp_counts[lane], lane);
-  *total = __shfl_sync(kFullWarp, end, kWarpLanes - 1);
-  const int before = warp > 0 ? __shfl_sync(kFullWarp, end, warp - 1) : 0;
-  __syncthreads();  // all warps have read the counts
-  const unsigned lower = (1u << lane) - 1;
-  return before + (__popc(lefts & lower) | __popc(rights & lower) << kRightShift);
-}
+// Threads that divide a range together: the block, or a warp of it.
+struct BlockScope {
+  static constexpr int kThreads = kScanThreads;
+  int* warp_counts;  // shared, kScanWarps entries
+
+  __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ __forceinline__ void Meet() const { __syncthreads(); }
+  // Threads for which `flag` is set. They meet.
+  __device__ __forceinline__ int Count(bool flag) const { return __syncthreads_count(flag); }
+
+  // Entries for either list in the threads before this one; `total`: of all.
+  __device__ __forceinline__ int CountPairsBefore(bool left, bool right, int* total) const {
+    const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+    const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+    const unsigned lefts = __ballot_sync(kFullWarp, left);
+    const unsigned rights = __ballot_sync(kFullWarp, right);
+    if (lane == 0) warp_counts[warp] = __popc(lefts) | __popc(rights) << kRightShift;
+    __syncthreads();  // the counts of all warps are there
+    const int end = SumUpToLane(warp_counts[lane], lane);
+    *total = __shfl_sync(kFullWarp, end, kWarpLanes - 1);
+    const int before = warp > 0 ? __shfl_sync(kFullWarp, end, warp - 1) : 0;
+    __syncthreads();  // all warps have read the counts
+    const unsigned lower = (1u << lane) - 1;
+    return before + (__popc(lefts & lower) | __popc(rights & lower) << kRightShift);
+  }
+};
+
+struct WarpScope {
+  static constexpr int kThreads = kWarpLanes;
+
+  __device__ __forceinline__ int thread() const {
+    return static_cast<int>(threadIdx.x) % kWarpLanes;
+  }
+  __device__ __forceinline__ void Meet() const { __syncwarp(); }
+  __device__ __forceinline__ int Count(bool flag) const {
+    return __popc(__ballot_sync(kFullWarp, flag));
+  }
+  __device__ __forceinline__ int CountPairsBefore(bool left, bool right, int* total) const {
+    const unsigned lefts = __ballot_sync(kFullWarp, left);
+    const unsigned rights = __ballot_sync(kFullWarp, right);
+    *total = __popc(lefts) | __popc(rights) << kRightShift;
+    const unsigned lower = (1u << thread()) - 1;
+    return __popc(lefts & lower) | __popc(rights & lower) << kRightShift;
+  }
+};
 
 // The sum of `value` over the threads before this one.
 __device__ __forceinline__ int SumBefore(int value, int* warp_sums) {
@@ -85,10 +114,11 @@ __device__ __forceinline__ bool PrecedesInTie(const algo::SiftFeature* features,
   return algo::SiftPrecedes(a, b) || (j < i && !algo::SiftPrecedes(b, a));
 }
 
-// Fills `sorted` with the indices of `count` features in order. `columns`: `width_px` + 1 counters.
+// Fills `sorted` with the x and the indices of `count` features in order. `columns`: `width_px` + 1
+// counters.
 __device__ __forceinline__ void SortFeatures(const algo::SiftFeature* features, int count,
                                              int width_px, int32_t* columns, SiftRank* ranks,
-                                             int32_t* sorted, int* warp_sums) {
+                                             SiftRank* sorted, int* warp_sums) {
   const int thread = static_cast<int>(threadIdx.x);
   const auto column_of = [&](float x) { return Clamp(static_cast<int>(x), 0, width_px - 1); };
   for (int i = thread; i <= width_px; i += kScanThreads) columns[i] = 0;
@@ -139,103 +169,97 @@ __device__ __forceinline__ void SortFeatures(const algo::SiftFeature* features, 
       const int j = first + __ffsll(static_cast<long long>(ties)) - 1;
       place += PrecedesInTie(features, ranks, j, i) ? 1 : 0;
     }
-    sorted[place] = rank.index;
+    sorted[place] = rank;
   }
   __syncthreads();  // all are sorted
 }
 
-// A feature among the sorted ones, and the one before it.
-struct SortedFeature {
-  int32_t index = 0;
-  algo::SiftFeature feature;
-  algo::SiftFeature before;
-};
-__device__ __forceinline__ SortedFeature LoadSorted(const algo::SiftFeature* features, int count,
-                                                    const int32_t* sorted, int i) {
-  SortedFeature loaded;
-  if (i < count) {
-    loaded.index = sorted[i];
-    loaded.feature = features[loaded.index];
-    loaded.before = features[sorted[Max(i - 1, 0)]];
-  }
-  return loaded;
-}
-
 // Fills `ranks` with the features in order, but for duplicates; returns how many there are.
+// Features are far: no more than their responses are read where the one before has another x.
 __device__ __forceinline__ int RankFeatures(const algo::SiftFeature* features, int count,
-                                            const int32_t* sorted, SiftRank* ranks,
+                                            const SiftRank* sorted, SiftRank* ranks,
                                             int* warp_counts) {
   const int thread = static_cast<int>(threadIdx.x);
   int total = 0;
-  SortedFeature next = LoadSorted(features, count, sorted, thread);
   for (int begin = 0; begin < count; begin += kScanThreads) {
     const int i = begin + thread;
-    const SortedFeature at = next;
-    next = LoadSorted(features, count, sorted, i + kScanThreads);
-    const bool kept = i < count && (i == 0 || !algo::IsSiftDuplicate(at.before, at.feature));
+    bool kept = false;
+    SiftRank rank = {};
+    if (i < count) {
+      rank = sorted[i];
+      const SiftRank before = sorted[Max(i - 1, 0)];
+      kept = i == 0 || before.response != rank.response ||
+             !algo::IsSiftDuplicate(features[before.index], features[rank.index]);
+      rank.response = features[rank.index].response;
+    }
     int chunk = 0;
     const int place = total + CountBefore(kept, warp_counts, &chunk);
-    if (kept) ranks[place] = {at.feature.response, at.index};
+    if (kept) ranks[place] = rank;
     total += chunk;
   }
   __syncthreads();  // all ranks are there
   return total;
 }
 
-// algo::DivideSiftFeatures() by all threads.
-template <typename Index>
-__device__ __forceinline__ void DivideRanks(SiftRank* ranks, int count, int nth, Index* left,
-                                            Index* right, int* warp_counts) {
-  const int thread = static_cast<int>(threadIdx.x);
-  int divisions = algo::SiftDivisions(count);
-  int first = 0;
-  int last = count;
-  while (last - first > kShortRange && divisions > 0) {
-    --divisions;
+// What a division has still to divide: entries [first, last), so many times at most.
+struct Division {
+  int first;
+  int last;
+  int left;
+};
+
+// Divides as algo::DivideSiftRange() until no more than `shortest` entries remain.
+template <typename Scope, typename Index>
+__device__ __forceinline__ void DivideRanks(const Scope& scope, SiftRank* ranks, int shortest,
+                                            int nth, Index* left, Index* right,
+                                            Division* division) {
+  const int thread = scope.thread();
+  while (division->last - division->first > shortest && division->left > 0) {
+    --division->left;
+    const int first = division->first;
+    const int last = division->last;
     if (thread == 0) algo::MoveSiftMedian(ranks, first, last);
-    __syncthreads();  // the pivot is in front
+    scope.Meet();  // the pivot is in front
     const float pivot = ranks[first].response;
     int left_count = 0;
     int right_count = 0;
-    for (int begin = first + 1; begin < last; begin += kScanThreads) {
+    for (int begin = first + 1; begin < last; begin += Scope::kThreads) {
       const int i = begin + thread;
       const bool inside = i < last;
       const float response = inside ? ranks[i].response : 0.0f;
       const bool is_left = inside && response <= pivot;
       const bool is_right = inside && response >= pivot;
       int total = 0;
-      const int before = CountPairsBefore(is_left, is_right, warp_counts, &total);
+      const int before = scope.CountPairsBefore(is_left, is_right, &total);
       constexpr int kLeftMask = (1 << kRightShift) - 1;
       if (is_left) left[left_count + (before & kLeftMask)] = static_cast<Index>(i);
       if (is_right) right[right_count + (before >> kRightShift)] = static_cast<Index>(i);
       left_count += total & kLeftMask;
       right_count += total >> kRightShift;
     }
-    __syncthreads();  // the lists are there
+    scope.Meet();  // the lists are there
     // The right list is read from its end.
     const int pairs = Min(left_count, right_count);
     int swaps = 0;
-    for (int begin = 0; begin < pairs; begin += kScanThreads) {
+    for (int begin = 0; begin < pairs; begin += Scope::kThreads) {
       const int k = begin + thread;
       const bool swap = k < pairs && left[k] < right[right_count - 1 - k];
       if (swap) algo::SwapSiftFeatures(ranks + left[k], ranks + right[right_count - 1 - k]);
-      const int swapped = __syncthreads_count(swap);
+      const int swapped = scope.Count(swap);
       swaps += swapped;
-      if (swapped < kScanThreads) break;  // the lists have crossed
+      if (swapped < Scope::kThreads) break;  // the lists have crossed
     }
     // Here the search from the left stops.
     int cut = INT_MAX;
     if (swaps < left_count) cut = static_cast<int>(left[swaps]);
     if (swaps > 0) cut = Min(cut, static_cast<int>(right[right_count - swaps]));
-    __syncthreads();  // all have read the lists, and the ranks are in their places
+    scope.Meet();  // all have read the lists, and the ranks are in their places
     if (cut <= nth) {
-      first = cut;
+      division->first = cut;
     } else {
-      last = cut;
+      division->last = cut;
     }
   }
-  if (thread == 0) algo::DivideSiftRange(ranks, first, last, nth, divisions);
-  __syncthreads();  // the rest is in its place
 }
 
 // algo::KeepBestSiftFeatures() by all threads.
@@ -243,8 +267,17 @@ template <typename Index>
 __device__ __forceinline__ int KeepBestRanks(SiftRank* ranks, int count, int wanted, Index* left,
                                              Index* right, int* warp_counts) {
   if (wanted <= 0 || count <= wanted) return count;
-  DivideRanks(ranks, count, wanted - 1, left, right, warp_counts);
   const int thread = static_cast<int>(threadIdx.x);
+  Division division = {0, count, algo::SiftDivisions(count)};
+  DivideRanks(BlockScope{warp_counts}, ranks, kWarpRange, wanted - 1, left, right, &division);
+  if (thread < kWarpLanes) {
+    constexpr int kInserted = 3;
+    DivideRanks(WarpScope{}, ranks, kInserted, wanted - 1, left, right, &division);
+    if (thread == 0) {
+      algo::DivideSiftRange(ranks, division.first, division.last, wanted - 1, division.left);
+    }
+  }
+  __syncthreads();  // the one at the cut is in its place
   const float least = ranks[wanted - 1].response;
   // Entries behind the cut that tie with it.
   int ties = 0;
@@ -288,9 +321,9 @@ __device__ __forceinline__ void OrderFeatures(const SiftOrderParams& params,
                                               const SiftCounts& counts, int found,
                                               const OrderMemory<Index>& memory, int* warp_counts) {
   const algo::SiftFeature* const features = lists.features;
-  SortFeatures(features, found, params.width_px, memory.columns, memory.ranks, lists.sorted,
-               warp_counts);
-  const int unique = RankFeatures(features, found, lists.sorted, memory.ranks, warp_counts);
+  SiftRank* const sorted = lists.sorted_ranks;
+  SortFeatures(features, found, params.width_px, memory.columns, memory.ranks, sorted, warp_counts);
+  const int unique = RankFeatures(features, found, sorted, memory.ranks, warp_counts);
   const int kept = KeepBestRanks(memory.ranks, unique, frame.answer_limit, memory.left,
                                  memory.right, warp_counts);
   const int thread = static_cast<int>(threadIdx.x);

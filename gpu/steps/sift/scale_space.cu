@@ -19,7 +19,6 @@
 
 #include "gpu/steps/sift/scale_space.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "features/host_device.h"
@@ -407,230 +406,6 @@ __global__ __launch_bounds__(kThreads) void SiftBlurKernel(
   BlurTile<Shape>(job, frame_offset, place);
 }
 
-// ---- Small octaves: all their images by one block ----
-//
-// Their launches would each take longer to begin than to work. The image lies in shared memory with
-// a halo of mirrored columns; its filtered rows lie beside it, with a halo of mirrored rows. One
-// short loop serves all radii: code for each would be fetched for a single use.
-
-constexpr int kSmallThreads = 512;
-constexpr int kLeastSmallThreads = 128;
-constexpr int kSmallPixels = 2048;  // of the largest small octave
-constexpr int kSmallRun = 4;        // pixels of a row or a column, that a thread filters
-constexpr int kSmallHalo = RoundUp(kSiftTileRadius, kSmallRun);
-constexpr size_t kSmallBytes = 48 * 1024;
-
-// Floats of a row of the image, and of its filtered rows: rows begin in different banks.
-ORBSERVE_HOST_DEVICE constexpr int SmallPitch(int width_px) {
-  return (RoundUp(width_px, kSmallRun) + 2 * kSmallHalo) | 1;
-}
-ORBSERVE_HOST_DEVICE constexpr int SmallFilteredPitch(int width_px) {
-  return RoundUp(width_px, kSmallRun) | 1;
-}
-ORBSERVE_HOST_DEVICE constexpr int SmallFilteredRows(int height_px) {
-  return RoundUp(height_px, kSmallRun) + 2 * kSmallHalo;
-}
-constexpr size_t SmallBytes(int width_px, int height_px) {
-  return sizeof(float) *
-         (static_cast<size_t>(height_px) * SmallPitch(width_px) +
-          static_cast<size_t>(SmallFilteredRows(height_px)) * SmallFilteredPitch(width_px));
-}
-
-struct TileTaps {
-  int32_t radius;
-  float taps[kSiftTileRadius + 1];
-};
-
-struct SmallParams {
-  Frames frames;
-  SiftScaleSpace space;
-  int32_t first_octave;  // of the small ones
-  int32_t layers;
-  TileTaps blur[kSiftMaxImages];  // [i] leads to image i
-};
-
-// Divides by a number in [2, 65536]; dividends are in [0, 65536).
-class Divider {
- public:
-  __device__ __forceinline__ explicit Divider(int divisor)
-      : divisor_(divisor), factor_(0xffffffffu / static_cast<unsigned>(divisor) + 1) {}
-  __device__ __forceinline__ int Quotient(int dividend) const {
-    return static_cast<int>(__umulhi(static_cast<unsigned>(dividend), factor_));
-  }
-  __device__ __forceinline__ int Remainder(int dividend, int quotient) const {
-    return dividend - quotient * divisor_;
-  }
-
- private:
-  int divisor_;
-  unsigned factor_;
-};
-
-// An image in shared memory. No side of an octave is less than 2 pixels.
-struct SmallImage {
-  int width_px;
-  int height_px;
-  int pitch;
-  int filtered_pitch;
-  float* pixels;    // the one at (0, 0)
-  float* filtered;  // the same
-  Divider by_width;
-  Divider by_height;
-  int threads;  // that work on it
-
-  // They meet.
-  __device__ __forceinline__ void Meet() const {
-    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-  }
-};
-
-__device__ __forceinline__ void FilterSmallRows(const SmallImage& image, const TileTaps& blur) {
-  const int radius = blur.radius;
-  const int last_odd = image.width_px % 2 != 0 ? image.width_px - 1 : -1;
-  const int tasks = image.height_px * DivUp(image.width_px, kSmallRun);
-  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += image.threads) {
-    const int run = image.by_height.Quotient(task);
-    const int row = image.by_height.Remainder(task, run);
-    const int x0 = run * kSmallRun;
-    const float* const from = image.pixels + row * image.pitch + x0;
-    float sum[kSmallRun];
-    if (radius > algo::kSiftSmallRadius) {
-      float window[kSmallRun];
-#pragma unroll
-      for (int j = 0; j < kSmallRun; ++j) {
-        window[j] = from[j - radius];
-        sum[j] = window[j] * blur.taps[radius];
-      }
-#pragma unroll 4
-      for (int i = -radius + 1; i <= radius; ++i) {
-        const float tap = blur.taps[i < 0 ? -i : i];
-#pragma unroll
-        for (int j = 0; j + 1 < kSmallRun; ++j) window[j] = window[j + 1];
-        window[kSmallRun - 1] = from[i + kSmallRun - 1];
-#pragma unroll
-        for (int j = 0; j < kSmallRun; ++j) sum[j] = FusedMultiplyAdd(window[j], tap, sum[j]);
-      }
-    } else {
-#pragma unroll
-      for (int j = 0; j < kSmallRun; ++j) {
-        sum[j] = algo::SiftBlurRow(from + j, blur.taps, radius, x0 + j == last_odd);
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < kSmallRun; ++j) {
-      image.filtered[row * image.filtered_pitch + x0 + j] = sum[j];
-    }
-  }
-}
-
-// `store(x, y, value)` takes the pixels.
-template <typename Store>
-__device__ __forceinline__ void FilterSmallColumns(const SmallImage& image, const TileTaps& blur,
-                                                   const Store& store) {
-  const int tasks = image.width_px * DivUp(image.height_px, kSmallRun);
-  const int pitch = image.filtered_pitch;
-  for (int task = static_cast<int>(threadIdx.x); task < tasks; task += image.threads) {
-    const int run = image.by_width.Quotient(task);
-    const int x = image.by_width.Remainder(task, run);
-    const int y0 = run * kSmallRun;
-    const float* const from = image.filtered + y0 * pitch + x;
-    float sum[kSmallRun];
-#pragma unroll
-    for (int j = 0; j < kSmallRun; ++j) {
-      sum[j] = blur.radius > 0 ? from[j * pitch] * blur.taps[0] : from[j * pitch];
-    }
-#pragma unroll 4
-    for (int i = 1; i <= blur.radius; ++i) {
-      const float tap = blur.taps[i];
-#pragma unroll
-      for (int j = 0; j < kSmallRun; ++j) {
-        sum[j] = FusedMultiplyAdd(from[(j + i) * pitch] + from[(j - i) * pitch], tap, sum[j]);
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < kSmallRun; ++j) {
-      if (y0 + j < image.height_px) store(x, y0 + j, sum[j]);
-    }
-  }
-}
-
-// Blurs the image in shared memory.
-template <typename Store>
-__device__ __forceinline__ void BlurSmall(const SmallImage& image, const TileTaps& blur,
-                                          const Store& store) {
-  const int radius = blur.radius;
-  const int thread = static_cast<int>(threadIdx.x);
-  for (int i = thread; i < 2 * radius * image.height_px; i += image.threads) {
-    const int column = image.by_height.Quotient(i);
-    const int x = column < radius ? column - radius : image.width_px + column - radius;
-    float* const row = image.pixels + image.by_height.Remainder(i, column) * image.pitch;
-    row[x] = row[algo::SiftMirror(x, image.width_px)];
-  }
-  image.Meet();  // the halo is there
-  FilterSmallRows(image, blur);
-  image.Meet();  // the filtered rows are there
-  for (int i = thread; i < 2 * radius * image.width_px; i += image.threads) {
-    const int row = image.by_width.Quotient(i);
-    const int y = row < radius ? row - radius : image.height_px + row - radius;
-    float* const column = image.filtered + image.by_width.Remainder(i, row);
-    column[y * image.filtered_pitch] =
-        column[algo::SiftMirror(y, image.height_px) * image.filtered_pitch];
-  }
-  image.Meet();  // their halo is there
-  FilterSmallColumns(image, blur, store);
-}
-
-__global__ __launch_bounds__(kSmallThreads) void SiftSmallOctavesKernel(
-    const __grid_constant__ SmallParams params) {
-  BeginNextKernel();
-  AwaitKernelBefore();
-  const int frame = params.frames.first + static_cast<int>(blockIdx.x);
-  if (params.frames.params[frame].mode == FrameMode::kIdle) return;
-#pragma unroll 1
-  for (int o = params.first_octave; o < params.space.octaves; ++o) {
-    const SiftOctaveShape& shape = params.space.octave[o];
-    const int pitch = SmallPitch(shape.width_px);
-    const int filtered_pitch = SmallFilteredPitch(shape.width_px);
-    const SmallImage image = {
-        shape.width_px,
-        shape.height_px,
-        pitch,
-        filtered_pitch,
-        tile_memory + kSmallHalo,
-        tile_memory + shape.height_px * pitch + kSmallHalo * filtered_pitch,
-        Divider(shape.width_px),
-        Divider(shape.height_px),
-        Clamp(RoundUp(shape.width_px * shape.height_px / kSmallRun, kWarpLanes), kLeastSmallThreads,
-              kSmallThreads)};
-    // Threads beyond those have no work in later octaves.
-    if (static_cast<int>(threadIdx.x) >= image.threads) return;
-    // Written by a kernel before, or by this block.
-    const float* const from = params.space.Image(frame, o, 0);
-    for (int i = static_cast<int>(threadIdx.x); i < shape.width_px * shape.height_px;
-         i += image.threads) {
-      const int y = image.by_width.Quotient(i);
-      const int x = image.by_width.Remainder(i, y);
-      image.pixels[y * image.pitch + x] = from[y * shape.pitch + x];
-    }
-    image.Meet();  // image 0 is there
-#pragma unroll 1
-    for (int i = 1; i < params.space.images; ++i) {
-      float* const to = params.space.Image(frame, o, i);
-      const bool halves = i == params.layers && o + 1 < params.space.octaves;
-      const SiftOctaveShape& next = params.space.octave[halves ? o + 1 : o];
-      float* const half = params.space.Image(frame, halves ? o + 1 : o, 0);
-      BlurSmall(image, params.blur[i], [&](int x, int y, float value) {
-        image.pixels[y * image.pitch + x] = value;
-        to[y * shape.pitch + x] = value;
-        if (halves && x % 2 == 0 && y % 2 == 0 && x / 2 < next.width_px && y / 2 < next.height_px) {
-          half[y / 2 * next.pitch + x / 2] = value;
-        }
-      });
-      image.Meet();  // the image is there
-    }
-  }
-}
-
 // ---- Radii beyond a tile: rows to memory, then columns ----
 
 constexpr int kWideThreads = 128;
@@ -746,41 +521,6 @@ absl::Status LaunchWide(const SiftScaleSpaceParams& params, const BlurJob& job,
                       wide, stream);
 }
 
-// The first octave that one block makes with all that follow. No octave's image 0 is made by blocks
-// of its own but the first's.
-int FirstSmallOctave(const SiftGeometry& geometry) {
-  const SiftScaleSpace& space = geometry.space;
-  for (int i = 1; i < space.images; ++i) {
-    if (geometry.blurs[i].radius > kSiftTileRadius) return space.octaves;
-  }
-  int first = space.octaves;
-  while (first > 0) {
-    const SiftOctaveShape& shape = space.octave[first - 1];
-    if (static_cast<int64_t>(shape.width_px) * shape.height_px > kSmallPixels ||
-        SmallBytes(shape.width_px, shape.height_px) > kSmallBytes) {
-      break;
-    }
-    --first;
-  }
-  return first;
-}
-
-absl::Status LaunchSmall(const SiftScaleSpaceParams& params, int first_octave,
-                         cudaStream_t stream) {
-  const SiftGeometry& geometry = *params.geometry;
-  SmallParams small = {
-      params.frames, geometry.space, first_octave, geometry.options.octave_layers, {}};
-  small.space.memory = params.images;
-  for (int i = 1; i < geometry.space.images; ++i) {
-    small.blur[i].radius = geometry.blurs[i].radius;
-    std::copy_n(geometry.blurs[i].taps, kSiftTileRadius + 1, small.blur[i].taps);
-  }
-  const SiftOctaveShape& shape = geometry.space.octave[first_octave];
-  return LaunchKernel(SiftSmallOctavesKernel, "SiftSmallOctavesKernel", dim3(params.frames.count),
-                      kSmallThreads, params.overlaps, small, stream,
-                      SmallBytes(shape.width_px, shape.height_px));
-}
-
 }  // namespace
 
 absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream_t stream) {
@@ -802,13 +542,12 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
       params.follows, first, stream, LargeTile::Floats(first.job.radius) * sizeof(float)));
   // Image i of octave o is made at the time `layers` * o + i.
   const int layers = geometry.options.octave_layers;
-  const int octaves = FirstSmallOctave(geometry);
-  const int end = octaves > 0 ? layers * (octaves - 1) + space.images : 0;
+  const int end = layers * (space.octaves - 1) + space.images;
   for (int time = 1; time < end; ++time) {
     BlurParams blurs = {};
     blurs.frames = params.frames;
     blurs.stride = space.stride;
-    for (int o = 0; o < octaves; ++o) {
+    for (int o = 0; o < space.octaves; ++o) {
       const int image = time - layers * o;
       if (image < 1 || image >= space.images) continue;
       const SiftBlur& blur = geometry.blurs[image];
@@ -825,7 +564,7 @@ absl::Status LaunchSiftScaleSpace(const SiftScaleSpaceParams& params, cudaStream
     ORBSERVE_RETURN_IF_ERROR(fills ? LaunchBlurs<LargeTile>(&blurs, params.overlaps, stream)
                                    : LaunchBlurs<SmallTile>(&blurs, params.overlaps, stream));
   }
-  return octaves < space.octaves ? LaunchSmall(params, octaves, stream) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status SiftScaleSpaceStep::Enqueue(const StepContext& context, cudaStream_t stream) const {

@@ -66,7 +66,7 @@ struct SiftCandidate {
   int16_t octave;
 };
 
-// A feature on its way through the order.
+// A feature on its way through the order. `capacity` of lists is even, so these are aligned.
 struct SiftRank {
   float response;  // while features are sorted: x
   int32_t index;   // in the list of features
@@ -94,10 +94,11 @@ struct SiftLists {
   algo::SiftFeature* features;
   SiftRank* ranks;
   SiftCandidate* candidates;  // in the memory of the ranks, which come later
-  int32_t* sorted;            // indices of features, at last of the answer's
+  int32_t* sorted;            // indices of the answer's features
   int32_t* left;              // of a division
   int32_t* right;
-  int32_t capacity;  // of each
+  SiftRank* sorted_ranks;  // in the memory of the division, which comes later
+  int32_t capacity;        // of each
 };
 
 // Words of FrameParams::survivors that an entry takes in all lists together.
@@ -113,6 +114,7 @@ ORBSERVE_HOST_DEVICE inline SiftLists SiftListsAt(uint64_t* memory, int32_t capa
   lists.sorted = reinterpret_cast<int32_t*>(lists.ranks + capacity);
   lists.left = lists.sorted + capacity;
   lists.right = lists.left + capacity;
+  lists.sorted_ranks = reinterpret_cast<SiftRank*>(lists.left);
   return lists;
 }
 static_assert(sizeof(SiftCandidate) <= sizeof(SiftRank));
