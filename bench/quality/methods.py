@@ -49,15 +49,19 @@ class Method:
 
     @property
     def norm(self) -> int:
-        return cv2.NORM_L2 if self.name == "cv::SIFT" else cv2.NORM_HAMMING
+        return cv2.NORM_L2 if self.name in ("cv::SIFT", "sift") else cv2.NORM_HAMMING
 
 
-# Presets with other descriptors, `orb-slam3`, which takes no other, and cv::ORB.
+# Presets with other descriptors, `orb-slam3`, which takes no other, and OpenCV's. `sift` has as many features as cv::SIFT.
 DESCRIBED = [
     Method(name, 0, descriptor)
     for name in ("orb", "orb-slam", "bfrost")
     for descriptor in ("", "TEBLID_256", "TEBLID_512", "BEBLID_256", "BEBLID_512")
-] + [Method("orb-slam3", 0), Method("cv::ORB", OPENCV_FEATURES)]
+] + [
+    Method("orb-slam3", 0),
+    *(Method("sift", OPENCV_FEATURES, descriptor) for descriptor in ("", "ROOT_SIFT", "L1_ROOT_SIFT")),
+    *(Method(name, OPENCV_FEATURES) for name in ("cv::ORB", "cv::SIFT")),
+]
 
 
 def methods(features: int) -> list[Method]:

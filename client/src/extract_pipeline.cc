@@ -60,6 +60,7 @@ void ExtractPipeline::Start(Call* call) {
   ++call->attempts;
   {
     absl::MutexLock lock(&mutex_);
+    ++running_;
     call->context = std::make_shared<grpc::ClientContext>();
     // A cancelled context makes a call that ends at once with CANCELLED, on gRPC's own thread.
     if (cancelled_) call->context->TryCancel();
@@ -75,9 +76,11 @@ void ExtractPipeline::Finish(Call* call, const grpc::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
     cancelled = cancelled_;
+    --running_;
   }
   absl::Status error = FromGrpc(status, cancelled);
   if (error.ok()) error = CheckExtractAnswer(call->request, call->response);
+  if (WaitsForRoom(call, error)) return;
   if (MayTryAgain(error) && call->attempts < options_.max_attempts) {
     int64_t wait_ms = WireStatusOf(error).retry_after_ms();
     if (wait_ms == 0) wait_ms = kFirstRetryMs;
@@ -95,12 +98,29 @@ void ExtractPipeline::Finish(Call* call, const grpc::Status& status) {
   } else {
     call->done(error);
   }
+  Call* next = nullptr;
   {
     absl::MutexLock lock(&mutex_);
+    if (!waiting_for_room_.empty()) {
+      next = waiting_for_room_.front();
+      waiting_for_room_.pop_front();
+    }
     calls_.erase(call);
     // Deleted under the lock, as a waiting destructor may run once the set is empty.
     delete call;
   }
+  if (next != nullptr) Start(next);
+}
+
+bool ExtractPipeline::WaitsForRoom(Call* call, const absl::Status& error) {
+  if (!absl::IsResourceExhausted(error) || WireStatusOf(error).reason() != "QUOTA_EXCEEDED") {
+    return false;
+  }
+  absl::MutexLock lock(&mutex_);
+  if (cancelled_ || running_ == 0 || options_.max_attempts <= 1) return false;
+  --call->attempts;
+  waiting_for_room_.push_back(call);
+  return true;
 }
 
 void ExtractPipeline::Drain() {
@@ -113,9 +133,11 @@ void ExtractPipeline::Cancel() {
   // Cancelled outside the lock, because TryCancel() may run a callback that takes the lock.
   std::vector<std::shared_ptr<grpc::ClientContext>> contexts;
   std::vector<std::shared_ptr<grpc::Alarm>> alarms;
+  std::deque<Call*> waiting;
   {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
+    waiting.swap(waiting_for_room_);
     for (const Call* call : calls_) {
       if (call->context != nullptr) contexts.push_back(call->context);
       if (call->alarm != nullptr) alarms.push_back(call->alarm);
@@ -123,6 +145,7 @@ void ExtractPipeline::Cancel() {
   }
   for (const auto& context : contexts) context->TryCancel();
   for (const auto& alarm : alarms) alarm->Cancel();
+  for (Call* const call : waiting) Start(call);
 }
 
 }  // namespace orbserve::client

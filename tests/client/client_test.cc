@@ -50,6 +50,10 @@ class FakeService : public v1::Features::Service {
       client_id = std::string(id->second.data(), id->second.size());
     }
     const int call = ++calls;
+    if (now > quota) {
+      --running;
+      return WireError(grpc::RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", "too much is under way", 1);
+    }
     while (hold && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
     --running;
     if (call <= cancellations) return grpc::Status(grpc::CANCELLED, "shutting down");
@@ -96,6 +100,7 @@ class FakeService : public v1::Features::Service {
   std::atomic<int> most_running = 0;
   std::atomic<int> calls = 0;
   std::atomic<int> refusals = 0;
+  std::atomic<int> quota = 1000;       // calls at a time
   std::atomic<int> too_large = 0;      // as gRPC says it
   std::atomic<int> cancellations = 0;  // as gRPC does it while a server shuts down
   std::atomic<bool> hold = false;
@@ -282,6 +287,57 @@ TEST_F(ClientTest, PipelineGivesUpAfterItsTriesAndNeverRepeatsWhatIsWrong) {
   pipeline.Drain();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(service_.calls, 4);
+}
+
+TEST_F(ClientTest, PipelineKeepsFramesOverTheQuotaUntilAnotherOneEnds) {
+  service_.quota = 2;
+  service_.hold = true;
+  const auto client = Connect();
+  constexpr int kCalls = 20;
+  std::atomic<int> answered = 0;
+  std::atomic<int> failed = 0;
+  ExtractPipeline pipeline(client.get(), {.max_in_flight = 8, .max_attempts = 2});
+  std::thread submitter([&] {
+    for (int i = 0; i < kCalls; ++i) {
+      pipeline.Submit(Request(), [&](absl::StatusOr<v1::ExtractResponse> r) {
+        ++(r.ok() ? answered : failed);
+      });
+    }
+  });
+  // More than two tries of each would have been made while the two are held.
+  while (service_.calls < 8) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(50));
+  service_.hold = false;
+  submitter.join();
+  pipeline.Drain();
+  EXPECT_EQ(answered, kCalls);
+  EXPECT_EQ(failed, 0);
+}
+
+TEST_F(ClientTest, PipelineGivesUpWhenAloneOverTheQuotaAndEndsFramesThatWait) {
+  service_.quota = 0;
+  const auto client = Connect();
+  ExtractPipeline alone(client.get(), {.max_in_flight = 1, .max_attempts = 3});
+  absl::Status status;
+  alone.Submit(Request(), [&](absl::StatusOr<v1::ExtractResponse> r) { status = r.status(); });
+  alone.Drain();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(service_.calls, 3);
+  service_.quota = 1;
+  service_.hold = true;
+  std::atomic<int> ended = 0;
+  ExtractPipeline pipeline(client.get(), {.max_in_flight = 3});
+  for (int i = 0; i < 3; ++i) {
+    pipeline.Submit(Request(), [&](absl::StatusOr<v1::ExtractResponse> r) {
+      EXPECT_FALSE(r.ok());
+      ++ended;
+    });
+  }
+  while (service_.calls < 6) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(ended, 0);
+  pipeline.Cancel();
+  pipeline.Drain();
+  EXPECT_EQ(ended, 3);
 }
 
 TEST_F(ClientTest, PipelineSendsAMessageThatIsTooLargeOnce) {

@@ -143,6 +143,29 @@ TEST(CpuSiftTest, RowsAreInTheOrderOfPlacesWithOctavesFromTheDoubledImage) {
   EXPECT_GT(doubled, 0);
 }
 
+TEST(CpuSiftTest, PlacesInTheDoubledImageAreAQuarterPixelTooFarAsInOpenCv) {
+  TestImage image(96, 96);
+  for (int y = 0; y < 96; ++y) {
+    for (int x = 0; x < 96; ++x) {
+      const double squares = (x - 40) * (x - 40) + (y - 52) * (y - 52);
+      image.At(x, y) =
+          static_cast<uint8_t>(std::lround(50 + 180 * std::exp(-squares / (2 * 4 * 4))));
+    }
+  }
+  const auto backend = Backend();
+  for (const int first_octave : {-1, 0}) {
+    PipelineOptions pipeline = Sift().pipeline;
+    pipeline.sift.first_octave = first_octave;
+    const auto features = Compute(*backend, image, pipeline, Sift().frame);
+    ASSERT_GT(features->count(), 0u);
+    const double shift = first_octave == -1 ? 0.25 : 0.0;
+    for (size_t i = 0; i < features->count(); ++i) {
+      EXPECT_NEAR(features->x[i], 40 + shift, 0.05) << first_octave;
+      EXPECT_NEAR(features->y[i], 52 + shift, 0.05) << first_octave;
+    }
+  }
+}
+
 TEST(CpuSiftTest, ManyFramesAtOnceAreAnsweredAsEachAlone) {
   const auto backend = Backend({.threads = 3});
   const auto plan = *backend->MakePlan({160, 120, Sift().pipeline});

@@ -210,7 +210,8 @@ struct ExtractPipelineOptions {
   int max_in_flight = 32;  // calls under way at once, >= 1
   // Most tries of one frame, >= 1. A frame is tried again when the server says that a new try makes
   // sense (queue full, draining, device lost), goes away or cannot be reached. The pipeline waits
-  // as long as the server advises, else 100 ms, and twice as long each time.
+  // as long as the server advises, else 100 ms, and twice as long each time. A frame over the
+  // client's quota waits for the end of another one of the pipeline, which is no try.
   int max_attempts = 6;
 };
 
@@ -245,11 +246,15 @@ class ExtractPipeline {
 
   void Start(Call* call);
   void Finish(Call* call, const grpc::Status& status);
+  // True if the call was refused for the client's quota and the end of a running one starts it.
+  bool WaitsForRoom(Call* call, const absl::Status& error);
 
   Client* const client_;
   const ExtractPipelineOptions options_;
   absl::Mutex mutex_;
   absl::flat_hash_set<Call*> calls_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Call*> waiting_for_room_ ABSL_GUARDED_BY(mutex_);
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // calls that gRPC has
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

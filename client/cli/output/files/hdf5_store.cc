@@ -8,6 +8,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -35,6 +36,29 @@ float ScoreOf(uint32_t distance, hsize_t bytes) {
   const float most = bytes == kSiftBytes ? 4 * kSiftNorm * kSiftNorm
                                          : static_cast<float>(bytes) * kDescriptorBitsPerByte;
   return std::max(1.0f - static_cast<float>(distance) / std::max(most, 1.0f), 0.0f);
+}
+
+// Descriptors of SIFT, one column for each keypoint, as hloc's matchers take them: of unit length.
+std::vector<float> UnitColumns(const std::string& descriptors, size_t count) {
+  std::vector<float> columns(kSiftBytes * count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto* const values =
+        reinterpret_cast<const uint8_t*>(descriptors.data()) + kSiftBytes * i;
+    uint32_t squares = 0;
+    for (size_t b = 0; b < kSiftBytes; ++b) squares += uint32_t{values[b]} * values[b];
+    const float norm = std::sqrt(static_cast<float>(std::max(squares, 1u)));
+    for (size_t b = 0; b < kSiftBytes; ++b) columns[b * count + i] = values[b] / norm;
+  }
+  return columns;
+}
+
+// Bytes of descriptors, one column for each keypoint.
+std::string ByteColumns(const std::string& descriptors, size_t bytes, size_t count) {
+  std::string columns(bytes * count, '\0');
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t b = 0; b < bytes; ++b) columns[b * count + i] = descriptors[i * bytes + b];
+  }
+  return columns;
 }
 
 // An identifier of the library, closed by the function of its kind.
@@ -197,14 +221,17 @@ class Hdf5Store : public FeatureStore {
     const auto count = static_cast<size_t>(features.x_size());
     const size_t bytes = features.descriptor_bytes();
     std::vector<float> points(2 * count);
-    // hloc keeps one column for each keypoint.
-    std::string descriptors(bytes * count, '\0');
     for (size_t i = 0; i < count; ++i) {
       points[2 * i] = features.x(static_cast<int>(i));
       points[2 * i + 1] = features.y(static_cast<int>(i));
-      for (size_t b = 0; b < bytes; ++b) {
-        descriptors[b * count + i] = features.descriptors()[i * bytes + b];
-      }
+    }
+    const bool sift = bytes == kSiftBytes;
+    std::vector<float> units;
+    std::string columns;
+    if (sift) {
+      units = UnitColumns(features.descriptors(), count);
+    } else {
+      columns = ByteColumns(features.descriptors(), bytes, count);
     }
     const int32_t size[2] = {static_cast<int32_t>(features.image_width_px()),
                              static_cast<int32_t>(features.image_height_px())};
@@ -218,7 +245,10 @@ class Hdf5Store : public FeatureStore {
     std::vector<Array> arrays = {
         Array{"keypoints", H5T_NATIVE_FLOAT, {rows, 2}, points.data()},
         Array{"scores", H5T_NATIVE_FLOAT, {rows}, features.response().data()},
-        Array{"descriptors", H5T_NATIVE_UINT8, {bytes, rows}, descriptors.data()},
+        Array{"descriptors",
+              sift ? H5T_NATIVE_FLOAT : H5T_NATIVE_UINT8,
+              {bytes, rows},
+              sift ? static_cast<const void*>(units.data()) : columns.data()},
         Array{"image_size", H5T_NATIVE_INT32, {2}, size},
         Array{"sizes", H5T_NATIVE_FLOAT, {rows}, features.size().data()},
         Array{"angles", H5T_NATIVE_FLOAT, {rows}, features.angle().data()},

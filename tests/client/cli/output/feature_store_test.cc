@@ -225,6 +225,27 @@ TEST_F(FeatureStoreTest, SiftHasItsLayersAndScoresByTheAngleBetweenDescriptors) 
               ElementsAre(0.5f, 0, 1));
 }
 
+TEST_F(FeatureStoreTest, DescriptorsOfSiftHaveUnitLengthForHloc) {
+  v1::FeatureSet features = Features(3, 0, 128);
+  features.set_descriptor_type(v1::DESCRIPTOR_TYPE_L1_ROOT_SIFT);
+  std::string bytes(3 * 128, '\0');  // the third feature has no gradients
+  bytes[0] = 3;
+  bytes[127] = 4;
+  bytes[128 + 1] = static_cast<char>(255);
+  features.set_descriptors(bytes);
+  auto store = Open(FeatureFormat::kHdf5);
+  ASSERT_TRUE(store->PutFeatures("a.png", features).ok());
+  ASSERT_TRUE(store->Publish().ok());
+  std::vector<hsize_t> shape;
+  const auto descriptors =
+      ReadArray<float>(folder_ / "out/features.h5", "a.png/descriptors", H5T_NATIVE_FLOAT, &shape);
+  EXPECT_THAT(shape, ElementsAre(128, 3));
+  EXPECT_EQ(descriptors[0], 0.6f);
+  EXPECT_EQ(descriptors[3 * 127], 0.8f);
+  EXPECT_EQ(descriptors[3 + 1], 1.0f);
+  EXPECT_EQ(descriptors[2], 0.0f);
+}
+
 TEST_F(FeatureStoreTest, ColmapPutsTheSmallerNumberFirst) {
   auto store = Open(FeatureFormat::kColmap);
   ASSERT_TRUE(store->PutFeatures("a.png", Features(3)).ok());
