@@ -56,11 +56,14 @@ struct SiftSampleMemory {
   std::vector<algo::SiftSpan> spans;
 };
 
+// Descriptors that a thread makes at once.
+inline constexpr int kSiftDescriptions = 2;
+
 // Memory that kernels need besides their arguments; grows, and is then kept.
 struct SiftScratch {
   std::vector<float> rows;
   std::vector<float> samples;
-  SiftSampleMemory descriptions[2];
+  SiftSampleMemory descriptions[kSiftDescriptions];
 
   size_t HeldBytes() const {
     size_t floats = rows.capacity() + samples.capacity();
