@@ -73,7 +73,7 @@ Stages StagesOf(const ImageView& grey, const SiftOptions& options,
     if (o == 0) {
       kernels.first_image(grey, options.first_octave < 0,
                           BlurOf(algo::SiftFirstSigma(options.sigma, options.first_octave)),
-                          octave.images[0].data(), octave.pitch, &scratch);
+                          octave.images[0].data(), octave.pitch, /*bands=*/nullptr, &scratch);
     } else {
       const Stages::Octave& before = stages.octaves.back();
       kernels.halve(before.images[static_cast<size_t>(layers)].data(), before.pitch, width, height,
@@ -105,14 +105,14 @@ Stages StagesOf(const ImageView& grey, const SiftOptions& options,
                                extremum.offset_x, extremum.offset_y, extremum.offset_layer,
                                extremum.response});
       const float size = algo::SiftScale(extremum, layers, static_cast<float>(options.sigma));
-      float histogram[algo::kSiftDirections];
-      kernels.directions(task.images[extremum.layer], task.pitch,
-                         algo::SiftOrientationWindowOf(extremum.x, extremum.y, size, width, height),
-                         &scratch, histogram);
+      cpu::SiftDirectionTask directions = {
+          task.images[extremum.layer], task.pitch,
+          algo::SiftOrientationWindowOf(extremum.x, extremum.y, size, width, height)};
+      kernels.directions(&directions, 1, &scratch);
       float smoothed[algo::kSiftDirections];
       float most = 0.0f;
       for (int i = 0; i < algo::kSiftDirections; ++i) {
-        smoothed[i] = algo::SmoothedSiftDirection(histogram, i);
+        smoothed[i] = algo::SmoothedSiftDirection(directions.histogram, i);
         most = std::max(most, smoothed[i]);
       }
       for (int i = 0; i < algo::kSiftDirections; ++i) {

@@ -99,7 +99,7 @@ TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
     const auto run = [&](const SiftKernels& kernels, const SiftOctaveTask& task) {
       std::vector<SiftCandidate> candidates;
       kernels.first_image(grey.view(), doubled, task.blurs[0], task.images[0], task.pitch,
-                          &scratch);
+                          /*bands=*/nullptr, &scratch);
       kernels.octave(task, &scratch, &candidates);
       return Sorted(candidates);
     };
@@ -113,6 +113,68 @@ TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
     found += plain.size();
   }
   EXPECT_GT(found, 100u);
+}
+
+TEST(SiftBandsTest, EachIsTakenOnceAndFarFromOthers) {
+  SiftBands bands;
+  bands.Reset(107, 10);
+  ASSERT_EQ(bands.count(), 10);
+  EXPECT_EQ(bands.RowOf(0), 0);
+  EXPECT_EQ(bands.RowOf(10), 107);
+  for (const int band : {0, 5, 3, 8, 2, 7, 1, 4, 6, 9, -1}) EXPECT_EQ(bands.TakeAny(), band);
+  for (int band = 0; band <= 10; ++band) EXPECT_FALSE(bands.Take(band));
+  bands.Reset(9, 10);
+  EXPECT_EQ(bands.count(), 1);
+  EXPECT_TRUE(bands.Take(0));
+  EXPECT_EQ(bands.TakeAny(), -1);
+}
+
+// Threads that make some of the bands each.
+TEST_P(SiftKernelsTest, BandsMakeTheImagesAndExtremaOfTheWhole) {
+  struct Case {
+    int height;
+    int least_rows;
+    int layers;
+    double sigma;
+  };
+  for (const Case& c : {Case{301, 50, 3, 1.6}, Case{400, 97, 3, 1.6}, Case{200, 9, 2, 0.4},
+                        Case{250, 20, 1, 4.0}}) {
+    SCOPED_TRACE(::testing::Message() << "height " << c.height << " rows " << c.least_rows);
+    constexpr int kWidth = 90;
+    const testing::TestImage grey = testing::SceneImage(kWidth, c.height, kSeed);
+    OctaveImages expected(kWidth, c.height, c.layers, c.sigma);
+    OctaveImages actual(kWidth, c.height, c.layers, c.sigma);
+    SiftScratch scratch;
+    std::vector<SiftCandidate> whole;
+    const SiftOctaveTask& plain = expected.task();
+    twin().first_image(grey.view(), false, plain.blurs[0], plain.images[0], plain.pitch, nullptr,
+                       &scratch);
+    twin().octave(plain, &scratch, &whole);
+    std::vector<SiftCandidate> found;
+    SiftBands bands;
+    const auto run = [&](const auto& make) {
+      for (const bool first : {true, false}) {  // bands 0, 3, ..., then the others
+        bands.Reset(c.height, c.least_rows);
+        for (int i = 0; i < bands.count(); ++i) {
+          if ((i % 3 == 0) != first) bands.Take(i);
+        }
+        make();
+      }
+    };
+    SiftOctaveTask task = actual.task();
+    task.bands = &bands;
+    run([&] {
+      twin().first_image(grey.view(), false, task.blurs[0], task.images[0], task.pitch, &bands,
+                         &scratch);
+    });
+    run([&] { twin().octave(task, &scratch, &found); });
+    for (int i = 0; i < c.layers + algo::kSiftExtraImages; ++i) {
+      ExpectSameRows(plain, task, i);
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_EQ(Sorted(whole), Sorted(found));
+    EXPECT_FALSE(whole.empty());
+  }
 }
 
 TEST_P(SiftKernelsTest, DirectionsAndDescriptorsAreThoseOfThePlainLoops) {
