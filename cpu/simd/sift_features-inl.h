@@ -200,9 +200,10 @@ struct SiftDirectionSamples {
   float late_magnitudes[algo::kSiftGroup];
 };
 
-// `memory`: four arrays of `array` floats.
-void SampleSiftDirections(SiftDirectionTask* task, float* memory, ptrdiff_t array,
-                          SiftDirectionSamples* samples) {
+// `memory`: four arrays of `array` floats. The rows of `next`, which may be null, are fetched
+// meanwhile: they are on different pages, which hardware does not foresee.
+void SampleSiftDirections(SiftDirectionTask* task, const SiftDirectionTask* next, float* memory,
+                          ptrdiff_t array, SiftDirectionSamples* samples) {
   using F = algo::SiftExpFigures;
   const SiftF d;
   const SiftI di;
@@ -217,9 +218,19 @@ void SampleSiftDirections(SiftDirectionTask* task, float* memory, ptrdiff_t arra
   const auto falloff = hn::Set(d, window.falloff);
   const auto directions = hn::Set(di, algo::kSiftDirections);
   const auto last_direction = hn::Set(di, algo::kSiftDirections - 1);
+  const algo::SiftOrientationWindow ahead =
+      next != nullptr ? next->window : algo::SiftOrientationWindow();
+  int fetched = ahead.y0 - 1;
   int row_sample = 0;
   for (int v = window.y0; v < window.y1; ++v) {
     const float* const row = task->image + v * task->pitch;
+    if (fetched <= ahead.y1 && next != nullptr) {
+      const float* const line = next->image + fetched * next->pitch;
+      for (int u = ahead.x0 - 1; u <= ahead.x1 + kSiftAlign; u += kSiftAlign) {
+        hwy::Prefetch(line + u);
+      }
+      ++fetched;
+    }
     const auto square_v = hn::Set(d, static_cast<float>((v - window.y) * (v - window.y)));
     for (int u = window.x0; u < window.x1; u += kSiftLanes) {
       const float* const at = row + u;
@@ -284,7 +295,9 @@ void FindSiftDirections(SiftDirectionTask* tasks, int count, SiftScratch* scratc
   int active = 0;
   for (;;) {
     while (active < kSiftHistograms && next < count) {
-      SampleSiftDirections(&tasks[next++], part[active], array, &samples[active]);
+      SiftDirectionTask* const task = &tasks[next++];
+      SampleSiftDirections(task, next < count ? task + 1 : nullptr, part[active], array,
+                           &samples[active]);
       ++active;
     }
     if (active == 0) return;

@@ -39,6 +39,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kSiftGroupRows = 8;
 
+// Floats of an image from which on its rows are written past the caches: none would hold an octave
+// of such images until its features are described.
+constexpr ptrdiff_t kSiftStreamedFloats = 1 << 19;
+
 struct SiftStage {
   const SiftBlur* blur = nullptr;
   float* ring = nullptr;  // row-filtered rows
@@ -220,10 +224,10 @@ HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const Si
 }
 
 // Columns [x, x + kVectors * kSiftLanes) of two rows of an image, of which the upper has its
-// centre at rows[radius]. Each is stored twice.
+// centre at rows[radius]. Each is stored twice, if `streams` past the caches in `image`.
 template <int kVectors>
 HWY_INLINE void FilterSiftColumns(const float* const* rows, const SiftBlur& blur, int x,
-                                  float* const* image, float* const* copy) {
+                                  bool streams, float* const* image, float* const* copy) {
   const SiftF d;
   const int radius = blur.radius;
   SiftV sum[2][kVectors];
@@ -252,7 +256,11 @@ HWY_INLINE void FilterSiftColumns(const float* const* rows, const SiftBlur& blur
   for (int i = 0; i < kVectors; ++i) {
     const int at = x + i * kSiftLanes;
     for (int row = 0; row < 2; ++row) {
-      hn::StoreU(sum[row][i], d, image[row] + at);
+      if (streams) {
+        hn::Stream(sum[row][i], d, image[row] + at);
+      } else {
+        hn::StoreU(sum[row][i], d, image[row] + at);
+      }
       if (copy[row] != nullptr) hn::StoreU(sum[row][i], d, copy[row] + at);
     }
   }
@@ -270,6 +278,7 @@ class SiftStream {
         height_(height),
         pitch_(pitch),
         layers_(layers),
+        streams_(layers > 0 && pitch * height >= kSiftStreamedFloats),
         bands_(bands) {
     size_t size = kSiftAlign;
     for (int i = first; i < count; ++i) {
@@ -277,6 +286,7 @@ class SiftStream {
       stage.blur = blurs + (i - first);
       stage.ring_rows = 2 * stage.blur->radius + kSiftGroupRows;
       stage.image = images[i];
+      streams_ = streams_ && reinterpret_cast<uintptr_t>(images[i]) % 64 == 0;
       size += static_cast<size_t>(stage.ring_rows + kOthers) * pitch +
               kSiftGroupRows * InputSize(*stage.blur);
     }
@@ -308,6 +318,7 @@ class SiftStream {
         Push(0, y, candidates);
       }
     }
+    if (streams_) hwy::FlushStream();
   }
 
  private:
@@ -402,13 +413,13 @@ class SiftStream {
     for (; x + kPiece <= width_; x += kPiece) {
       for (int i = 0; i < count; i += 2) {
         for (int at = x; at < x + kPiece; at += kVectors * kSiftLanes) {
-          FilterSiftColumns<kVectors>(rows + i, *stage.blur, at, image + i, copy + i);
+          FilterSiftColumns<kVectors>(rows + i, *stage.blur, at, streams_, image + i, copy + i);
         }
       }
     }
     for (; x < width_; x += kSiftLanes) {
       for (int i = 0; i < count; i += 2) {
-        FilterSiftColumns<1>(rows + i, *stage.blur, x, image + i, copy + i);
+        FilterSiftColumns<1>(rows + i, *stage.blur, x, streams_, image + i, copy + i);
       }
     }
   }
@@ -517,6 +528,7 @@ class SiftStream {
   int height_;
   ptrdiff_t pitch_;
   int layers_;
+  bool streams_;
   SiftBands* bands_;
   int band_ = 0;
   int begin_ = 0;  // rows of the images that are made here

@@ -12,6 +12,7 @@
 
 #include "cpu/kernels/sift_extractor.h"
 #include "cpu/kernels/sift_kernels.h"
+#include "cpu/memory/aligned_buffer.h"
 #include "features/options.h"
 #include "tests/cpu/simd/kernel_testing.h"
 #include "tests/support/image_makers.h"
@@ -34,14 +35,18 @@ class OctaveImages {
     task_.layers = layers;
     task_.least_difference = 0.0f;
     for (int i = 0; i < layers + algo::kSiftExtraImages; ++i) {
-      images_.emplace_back(static_cast<size_t>(task_.pitch) * height + 64);
+      const size_t floats = static_cast<size_t>(task_.pitch) * height + 64;
+      images_.emplace_back();
+      EXPECT_TRUE(images_.back().Allocate(floats * sizeof(float)));
       const double blur =
           i == 0 ? algo::SiftFirstSigma(sigma, -1) : algo::SiftSigma(sigma, layers, i);
       blurs_.emplace_back();
       blurs_.back().radius = algo::SiftBlurRadius(blur);
       algo::MakeSiftTaps(blur, blurs_.back().taps);
     }
-    for (size_t i = 0; i < images_.size(); ++i) task_.images[i] = images_[i].data();
+    for (size_t i = 0; i < images_.size(); ++i) {
+      task_.images[i] = reinterpret_cast<float*>(images_[i].data());
+    }
     task_.blurs = blurs_.data();
   }
 
@@ -49,7 +54,7 @@ class OctaveImages {
 
  private:
   SiftOctaveTask task_;
-  std::vector<std::vector<float>> images_;
+  std::vector<AlignedBuffer> images_;
   std::vector<SiftBlur> blurs_;
 };
 
@@ -72,7 +77,7 @@ std::vector<std::tuple<int, int, int>> Sorted(const std::vector<SiftCandidate>& 
 }
 
 // All remainders of widths, heights below the radius, one layer with wide blurs, blurs of 1, 3 and
-// 5 taps.
+// 5 taps, an image that is written past the caches.
 TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
   struct Case {
     int width;
@@ -80,9 +85,9 @@ TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
     int layers;
     double sigma;
   };
-  std::vector<Case> cases = {{1, 1, 3, 1.6},   {2, 9, 3, 1.6},   {40, 3, 1, 1.6},
-                             {64, 61, 1, 4.0}, {61, 40, 2, 0.1}, {67, 40, 8, 0.9},
-                             {63, 40, 5, 0.4}, {301, 30, 3, 1.6}};
+  std::vector<Case> cases = {{1, 1, 3, 1.6},   {2, 9, 3, 1.6},    {40, 3, 1, 1.6},
+                             {64, 61, 1, 4.0}, {61, 40, 2, 0.1},  {67, 40, 8, 0.9},
+                             {63, 40, 5, 0.4}, {301, 30, 3, 1.6}, {1021, 515, 3, 1.6}};
   for (int width = 33; width < 66; ++width) cases.push_back({width, 30 + width % 4, 3, 1.6});
   size_t found = 0;
   for (const Case& c : cases) {
