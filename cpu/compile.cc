@@ -3,7 +3,10 @@
 
 #include "cpu/compile.h"
 
+#include <array>
 #include <cassert>
+#include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "cpu/steps/describe/arc_middle.h"
@@ -173,6 +176,13 @@ int Add(std::unique_ptr<Step> step, StepList* list) {
   return static_cast<int>(list->steps.size()) - 1;
 }
 
+template <size_t kCount>
+std::array<int, kCount> AddAll(std::array<std::unique_ptr<Step>, kCount> steps, StepList* list) {
+  std::array<int, kCount> added;
+  for (size_t i = 0; i < kCount; ++i) added[i] = Add(std::move(steps[i]), list);
+  return added;
+}
+
 // Phases of the given steps, without those that the pipeline does not have.
 std::vector<Phase> Phases(const StepList& list,
                           std::initializer_list<std::initializer_list<int>> phases) {
@@ -205,9 +215,32 @@ StepList CompileSteps(const StepSetup& setup) {
   list.pyramid = pyramid;
   if (HasScaleSpace(options)) {
     SiftSteps sift = MakeSift(setup);
-    const int detect = Add(std::move(sift.detect), &list);
+    const int first = Add(std::move(sift.first_image), &list);
+    const auto [octave0, octave1, octave2] = AddAll(std::move(sift.octaves), &list);
+    const auto [features0, features1, features2] = AddAll(std::move(sift.features), &list);
+    const int small = Add(std::move(sift.small_octaves), &list);
+    const int order = Add(std::move(sift.order), &list);
     const int describe = Add(std::move(sift.describe), &list);
-    list.detection = Phases(list, {{detect}, {describe}});
+    if (setup.threads == 1) {
+      list.detection = Phases(list, {{first},
+                                     {octave0},
+                                     {features0},
+                                     {octave1},
+                                     {features1},
+                                     {octave2},
+                                     {features2},
+                                     {small},
+                                     {order},
+                                     {describe}});
+    } else {
+      list.detection = Phases(list, {{first},
+                                     {octave0},
+                                     {features0, octave1},
+                                     {features1, octave2},
+                                     {features2, small},
+                                     {order},
+                                     {describe}});
+    }
     return list;
   }
   const int detect = add(DetectorOf(options));

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "features/pipeline/detection.h"
 #include "features/work.h"
 
 namespace orbserve::cpu {
@@ -54,9 +53,7 @@ CpuPlan::CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int thre
                  PlanMemory memory)
     : pipeline_(std::move(pipeline)),
       threads_(threads),
-      // One thread finds all features of a frame of SIFT.
-      is_large_(FrameWork(pipeline_.spec, FrameParameters()) >=
-                kLargeFrameNs * (HasScaleSpace(pipeline_.spec.pipeline) ? 1 : threads)),
+      is_large_(FrameWork(pipeline_.spec, FrameParameters()) >= kLargeFrameNs * threads),
       workspace_memory_(std::make_shared<MemoryCount>(std::move(memory.workspaces))),
       state_memory_(std::move(memory.states)),
       max_frame_bytes_(memory.max_frame_bytes),

@@ -44,8 +44,12 @@ void BlurImage(const Source& source, int width_px, int height_px, const SiftBlur
   }
 }
 
+// True for the thread that makes all rows of an image.
+bool MakesAll(SiftBands* bands) { return bands == nullptr || bands->Take(0); }
+
 void MakeFirstImage(const ImageView& grey, bool doubled, const SiftBlur& blur, float* image,
-                    ptrdiff_t pitch, SiftScratch* scratch) {
+                    ptrdiff_t pitch, SiftBands* bands, SiftScratch* scratch) {
+  if (!MakesAll(bands)) return;
   const int scale = doubled ? 2 : 1;
   const int width_px = scale * grey.width_px;
   const auto source = [&](int y, float* row) {
@@ -67,6 +71,7 @@ void Halve(const float* from, ptrdiff_t from_pitch, int width_px, int height_px,
 
 void MakeOctave(const SiftOctaveTask& task, SiftScratch* scratch,
                 std::vector<SiftCandidate>* candidates) {
+  if (!MakesAll(task.bands)) return;
   for (int i = 1; i < task.layers + algo::kSiftExtraImages; ++i) {
     const float* const from = task.images[i - 1];
     const auto source = [&](int y, float* row) {
@@ -134,6 +139,24 @@ void Describe(const SiftDescribeTask* tasks, int count, SiftScratch* /*scratch*/
 }
 
 }  // namespace
+
+int SiftBands::TakeAny() {
+  for (;;) {
+    int begin = 0;  // of the longest run of free bands
+    int length = 0;
+    int run = 0;
+    for (int band = 0; band < count_; ++band) {
+      run = taken_[static_cast<size_t>(band)].load(std::memory_order_relaxed) ? 0 : run + 1;
+      if (run <= length) continue;
+      length = run;
+      begin = band + 1 - run;
+    }
+    if (length == 0) return -1;
+    // Another thread is on its way to all runs but one at the top.
+    const int band = begin == 0 ? 0 : begin + length / 2;
+    if (Take(band)) return band;
+  }
+}
 
 const SiftKernels& ReferenceSiftKernels() {
   static constexpr SiftKernels kKernels = {&MakeFirstImage,           &Halve,          &MakeOctave,

@@ -12,6 +12,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -34,52 +35,107 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // ---- Gradients ----
 
+// SiftExp() multiplies by powers of two in other places here, which is exact: the argument of its
+// polynomial is kPowersOfTwo times as large, and so is the sum by kSiftExpSum, by which the table
+// is divided.
+constexpr float kSiftExpUnit = algo::kPowersOfTwo;
+constexpr float kSiftExpSum = kSiftExpUnit * kSiftExpUnit * kSiftExpUnit * kSiftExpUnit;
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// The bits of entry i less those that `i << kSiftPowerShift` adds.
+constexpr int kSiftPowerShift = 23 - algo::kPowersOfTwoBits;
 struct SiftExpTable {
-  alignas(64) float entry[algo::kPowersOfTwo];
+  alignas(64) uint32_t entry[algo::kPowersOfTwo];
 };
 constexpr SiftExpTable MakeSiftExpTable() {
   SiftExpTable table = {};
-  for (int i = 0; i < algo::kPowersOfTwo; ++i) table.entry[i] = algo::SiftExpEntry(i);
+  for (uint32_t i = 0; i < algo::kPowersOfTwo; ++i) {
+    const float entry = algo::SiftExpEntry(static_cast<int>(i)) / kSiftExpSum;
+    table.entry[i] = std::bit_cast<uint32_t>(entry) - (i << kSiftPowerShift);
+  }
   return table;
 }
+#elif HWY_ARCH_X86
+// Entry 8 i + j is the fused sum high[i] * low[j] + (high[i] * low_rest[j] + high_rest[i]), rounded
+// to each of the 64 numbers: a gather of eight floats takes as many operations as 40 others.
+struct SiftExpTable {
+  alignas(32) float high[8];
+  alignas(32) float high_rest[8];
+  alignas(32) float low[8];
+  alignas(32) float low_rest[8];
+};
+constexpr SiftExpTable MakeSiftExpTable() {
+  SiftExpTable table = {};
+  for (int i = 0; i < 8; ++i) {
+    const double high = algo::PowerOfTwo64th(8 * i) * algo::kSiftExpScale / kSiftExpSum;
+    const double low = algo::PowerOfTwo64th(i);
+    table.high[i] = static_cast<float>(high);
+    table.high_rest[i] = static_cast<float>(high - table.high[i]);
+    table.low[i] = static_cast<float>(low);
+    table.low_rest[i] = static_cast<float>(low - table.low[i]);
+  }
+  return table;
+}
+#else
+struct SiftExpTable {
+  float entry[algo::kPowersOfTwo];
+};
+constexpr SiftExpTable MakeSiftExpTable() {
+  SiftExpTable table = {};
+  for (int i = 0; i < algo::kPowersOfTwo; ++i) {
+    table.entry[i] = algo::SiftExpEntry(i) / kSiftExpSum;
+  }
+  return table;
+}
+#endif
 constexpr SiftExpTable kSiftExpTable = MakeSiftExpTable();
 
-// Entries of the table at the lower six bits of each lane.
+// Entry `place` modulo kPowersOfTwo of the table, times two to the power of the quotient.
 HWY_INLINE SiftV SiftExpEntries(hn::Vec<SiftI> place) {
-  const SiftF d;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  // Two permutations of half the table each are much faster than a gather.
-  const float* const table = kSiftExpTable.entry;
-  const __m512 low =
-      _mm512_permutex2var_ps(_mm512_load_ps(table), place.raw, _mm512_load_ps(table + 16));
-  const __m512 high =
-      _mm512_permutex2var_ps(_mm512_load_ps(table + 32), place.raw, _mm512_load_ps(table + 48));
+  const uint32_t* const table = kSiftExpTable.entry;
+  const __m512i low =
+      _mm512_permutex2var_epi32(_mm512_load_si512(table), place.raw, _mm512_load_si512(table + 16));
+  const __m512i high = _mm512_permutex2var_epi32(_mm512_load_si512(table + 32), place.raw,
+                                                 _mm512_load_si512(table + 48));
   const __mmask16 upper_half =
       _mm512_test_epi32_mask(place.raw, _mm512_set1_epi32(algo::kPowersOfTwo / 2));
-  return SiftV{_mm512_mask_mov_ps(low, upper_half, high)};
+  return SiftV{
+      _mm512_castsi512_ps(_mm512_add_epi32(_mm512_mask_mov_epi32(low, upper_half, high),
+                                           _mm512_slli_epi32(place.raw, kSiftPowerShift)))};
+#elif HWY_ARCH_X86
+  const auto look_up = [](const float* table, __m256i places) {  // modulo 8
+    return _mm256_permutevar8x32_ps(_mm256_load_ps(table), places);
+  };
+  const __m256i eighth = _mm256_srli_epi32(place.raw, 3);
+  const __m256 high = look_up(kSiftExpTable.high, eighth);
+  const __m256 rest = _mm256_fmadd_ps(high, look_up(kSiftExpTable.low_rest, place.raw),
+                                      look_up(kSiftExpTable.high_rest, eighth));
+  const __m256 entry = _mm256_fmadd_ps(high, look_up(kSiftExpTable.low, place.raw), rest);
+  const __m256i power = _mm256_slli_epi32(_mm256_srai_epi32(place.raw, algo::kPowersOfTwoBits), 23);
+  return SiftV{_mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(entry), power))};
 #else
+  const SiftF d;
   const SiftI di;
-  return hn::GatherIndex(d, kSiftExpTable.entry,
-                         hn::And(place, hn::Set(di, algo::kPowersOfTwo - 1)));
+  const auto entry =
+      hn::GatherIndex(d, kSiftExpTable.entry, hn::And(place, hn::Set(di, algo::kPowersOfTwo - 1)));
+  const auto power = hn::ShiftLeft<23>(hn::ShiftRight<algo::kPowersOfTwoBits>(place));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, entry), power));
 #endif
 }
 
-HWY_INLINE SiftV SiftExps(SiftV x) {
+// SiftExp() of `scaled` / SiftExpFigures::kPerOctave, which is -60 at least.
+HWY_INLINE SiftV SiftScaledExps(SiftV scaled) {
   using F = algo::SiftExpFigures;
   const SiftF d;
-  const SiftI di;
-  const auto scaled = hn::Mul(x, hn::Set(d, F::kPerOctave));
   const auto whole = RoundToInt32(scaled);
-  const auto rest = hn::Mul(hn::Sub(scaled, hn::ConvertTo(d, whole)), hn::Set(d, F::kOctaves));
-  const auto power = hn::BitCast(
-      d,
-      hn::ShiftLeft<23>(hn::Add(hn::ShiftRight<algo::kPowersOfTwoBits>(whole), hn::Set(di, 127))));
-  const auto entry = SiftExpEntries(whole);
-  auto sum = hn::Add(rest, hn::Set(d, F::kA1));
-  sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA2));
-  sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA3));
-  sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA4));
-  return hn::Mul(sum, hn::Mul(entry, power));
+  const auto rest = hn::Sub(scaled, hn::ConvertTo(d, whole));
+  float unit = kSiftExpUnit;
+  auto sum = hn::Add(rest, hn::Set(d, F::kA1 * unit));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA2 * (unit *= kSiftExpUnit)));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA3 * (unit *= kSiftExpUnit)));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, F::kA4 * (unit *= kSiftExpUnit)));
+  return hn::Mul(sum, SiftExpEntries(whole));
 }
 
 HWY_INLINE SiftV SiftAngles(SiftV y, SiftV x, bool long_form) {
@@ -144,9 +200,11 @@ struct SiftDirectionSamples {
   float late_magnitudes[algo::kSiftGroup];
 };
 
-// `memory`: four arrays of `array` floats.
-void SampleSiftDirections(SiftDirectionTask* task, float* memory, ptrdiff_t array,
-                          SiftDirectionSamples* samples) {
+// `memory`: four arrays of `array` floats. The rows of `next`, which may be null, are fetched
+// meanwhile: they are on different pages, which hardware does not foresee.
+void SampleSiftDirections(SiftDirectionTask* task, const SiftDirectionTask* next, float* memory,
+                          ptrdiff_t array, SiftDirectionSamples* samples) {
+  using F = algo::SiftExpFigures;
   const SiftF d;
   const SiftI di;
   const algo::SiftOrientationWindow& window = task->window;
@@ -160,9 +218,19 @@ void SampleSiftDirections(SiftDirectionTask* task, float* memory, ptrdiff_t arra
   const auto falloff = hn::Set(d, window.falloff);
   const auto directions = hn::Set(di, algo::kSiftDirections);
   const auto last_direction = hn::Set(di, algo::kSiftDirections - 1);
+  const algo::SiftOrientationWindow ahead =
+      next != nullptr ? next->window : algo::SiftOrientationWindow();
+  int fetched = ahead.y0 - 1;
   int row_sample = 0;
   for (int v = window.y0; v < window.y1; ++v) {
     const float* const row = task->image + v * task->pitch;
+    if (fetched <= ahead.y1 && next != nullptr) {
+      const float* const line = next->image + fetched * next->pitch;
+      for (int u = ahead.x0 - 1; u <= ahead.x1 + kSiftAlign; u += kSiftAlign) {
+        hwy::Prefetch(line + u);
+      }
+      ++fetched;
+    }
     const auto square_v = hn::Set(d, static_cast<float>((v - window.y) * (v - window.y)));
     for (int u = window.x0; u < window.x1; u += kSiftLanes) {
       const float* const at = row + u;
@@ -170,7 +238,8 @@ void SampleSiftDirections(SiftDirectionTask* task, float* memory, ptrdiff_t arra
       const auto dy = hn::Sub(hn::LoadU(d, at - task->pitch), hn::LoadU(d, at + task->pitch));
       const auto from_centre = SiftCount(u - window.x);
       const auto square = hn::MulAdd(from_centre, from_centre, square_v);
-      const auto weight = SiftExps(hn::Mul(square, falloff));
+      const auto weight =
+          SiftScaledExps(hn::Mul(hn::Mul(square, falloff), hn::Set(d, F::kPerOctave)));
       const auto magnitude = SiftMagnitudes(dx, dy);
       auto bin = RoundToInt32(
           hn::Mul(SiftAngles(dy, dx, long_form), hn::Set(d, algo::kSiftDirections / 360.0f)));
@@ -226,7 +295,9 @@ void FindSiftDirections(SiftDirectionTask* tasks, int count, SiftScratch* scratc
   int active = 0;
   for (;;) {
     while (active < kSiftHistograms && next < count) {
-      SampleSiftDirections(&tasks[next++], part[active], array, &samples[active]);
+      SiftDirectionTask* const task = &tasks[next++];
+      SampleSiftDirections(task, next < count ? task + 1 : nullptr, part[active], array,
+                           &samples[active]);
       ++active;
     }
     if (active == 0) return;
@@ -320,8 +391,16 @@ HWY_INLINE void FindSiftSpans(const algo::SiftPatch& patch, int v, int low, int 
 // The histogram of a descriptor as it is made here: [direction][row][column], one direction more
 // than a cell has. A row is a vector of its own, of which the first six floats are cells.
 constexpr ptrdiff_t kSiftRowPitch = 8;
-constexpr ptrdiff_t kSiftAnglePitch = algo::kSiftRowCells * kSiftRowPitch;
+constexpr ptrdiff_t kSiftAnglePitch = 8 * kSiftRowPitch;  // of which algo::kSiftRowCells rows
 constexpr ptrdiff_t kSiftTableSize = (algo::kSiftCellAngles + 1) * kSiftAnglePitch;
+
+// The place of a sample's upper left cell: the bytes from the histogram's beginning to its row in
+// the upper half, its column times kSiftColumnBytes in the lower one.
+constexpr int kSiftRowBytes = kSiftRowPitch * sizeof(float);
+constexpr int kSiftColumnBytes = kSiftRowPitch * sizeof(int32_t);
+constexpr int kSiftRowPlace = kSiftRowBytes << 16;
+constexpr int kSiftAngleShift = 24;
+static_assert(kSiftAnglePitch * sizeof(float) << 16 == 1 << kSiftAngleShift);
 
 HWY_INLINE void FinishSift(const float* histogram, algo::SiftNorm norm, uint8_t* bytes) {
   const hn::CappedTag<float, algo::kSiftGroup> d;
@@ -365,6 +444,11 @@ HWY_INLINE void FinishSift(const float* histogram, algo::SiftNorm norm, uint8_t*
   if (norm == algo::SiftNorm::kRoot) algo::MakeRootSift(bytes);
 }
 
+// The upper left cell of a place.
+HWY_INLINE ptrdiff_t SiftCellOf(uint32_t place) {
+  return (place >> 16) / sizeof(float) + (place & 0xFFFF) / kSiftColumnBytes;
+}
+
 // A sample of a descriptor that is in no complete group.
 struct SiftLateSample {
   float weight = 0.0f;
@@ -377,8 +461,7 @@ struct SiftDescription {
   int count = 0;
   int done = 0;
   const float* in_angle = nullptr;
-  const float* bins = nullptr;     // integers: place of the upper left cell
-  const float* columns = nullptr;  // integers: of that cell
+  const float* places = nullptr;  // integers
   // Shares of the upper left, upper right, lower left and lower right cell, four floats a sample.
   const float* shares = nullptr;
   algo::SiftNorm norm = algo::SiftNorm::kL2;
@@ -410,19 +493,17 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
   for (int i = 0; i < rows; ++i) count += spans[i].end - spans[i].begin;
   const bool long_form = count >= algo::kSiftLongAngles;
   ptrdiff_t array = 0;
-  float* const weights = SiftSampleArrays(10, count, &memory->samples, &array);
+  float* const weights = SiftSampleArrays(9, count, &memory->samples, &array);
   float* const in_row = weights + array;
   float* const in_column = weights + 2 * array;
   float* const in_angle = weights + 3 * array;
-  float* const bins = weights + 4 * array;
-  float* const columns = weights + 5 * array;
-  float* const shares = weights + 6 * array;
+  float* const places = weights + 4 * array;
+  float* const shares = weights + 5 * array;
   const int grouped = algo::SiftGrouped(count);
   description->count = count;
   description->done = 0;
   description->in_angle = in_angle;
-  description->bins = bins;
-  description->columns = columns;
+  description->places = places;
   description->shares = shares;
   description->norm = task.norm;
   description->descriptor = task.descriptor;
@@ -431,48 +512,53 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
   const auto sine = hn::Set(d, patch.sine);
   const auto middle = hn::Set(d, static_cast<float>(algo::kSiftCells / 2));
   const auto half = hn::Set(d, 0.5f);
-  const auto angles = hn::Set(di, algo::kSiftCellAngles);
+  const auto angle = hn::Set(d, patch.angle_deg);
   const auto last_angle = hn::Set(di, algo::kSiftCellAngles - 1);
+  const auto row_place = hn::Set(d, float{kSiftRowPlace});
+  const auto column_place = hn::Set(d, float{kSiftColumnBytes});
+  const auto first_place = hn::Set(d, float{kSiftRowPlace + kSiftColumnBytes});
+  const auto lanes = hn::Set(d, float{kSiftLanes});
+  const ptrdiff_t pitch = task.pitch;
+  const float* const centre = task.image + patch.y * pitch + patch.x;
   int row_sample = 0;
   for (int i = 0; i < rows; ++i) {
+    const algo::SiftSpan span = spans[i];
     const int v = v0 + i;
-    const float* const image_row = task.image + (patch.y + v) * task.pitch + patch.x;
     const float fv = static_cast<float>(v);
     const auto v_sine = hn::Set(d, fv * patch.sine);
     const auto v_cosine = hn::Set(d, fv * patch.cosine);
     const int ahead = std::min(i + kSiftPrefetchRows, rows - 1);
     for (int u = spans[ahead].begin; u < spans[ahead].end + kSiftAlign; u += kSiftAlign) {
-      hwy::Prefetch(task.image + (patch.y + v0 + ahead) * task.pitch + patch.x + u);
+      hwy::Prefetch(centre + (v0 + ahead) * pitch + u);
     }
-    for (int u = spans[i].begin; u < spans[i].end; u += kSiftLanes) {
-      const auto fu = SiftCount(u);
+    auto fu = SiftCount(span.begin);
+    for (int u = span.begin; u < span.end; u += kSiftLanes) {
+      const int sample = row_sample + u - span.begin;
+      const float* const at = centre + v * pitch + u;
       const auto column = hn::MulSub(fu, cosine, v_sine);
-      const auto row = hn::MulAdd(fu, sine, v_cosine);
-      const auto exponent =
-          hn::Mul(hn::MulAdd(column, column, hn::Mul(row, row)), hn::Set(d, -0.125f));
-      const float* const at = image_row + u;
+      const auto line = hn::MulAdd(fu, sine, v_cosine);
+      fu = hn::Add(fu, lanes);
+      // A factor of -1/8, a power of two, may come later.
+      const auto exponent = hn::MulAdd(column, column, hn::Mul(line, line));
       const auto dx = hn::Sub(hn::LoadU(d, at + 1), hn::LoadU(d, at - 1));
-      const auto dy = hn::Sub(hn::LoadU(d, at - task.pitch), hn::LoadU(d, at + task.pitch));
-      const auto direction =
-          hn::Mul(hn::Sub(SiftAngles(dy, dx, long_form), hn::Set(d, patch.angle_deg)),
-                  hn::Set(d, algo::kSiftCellAngles / 360.0f));
+      const auto dy = hn::Sub(hn::LoadU(d, at - pitch), hn::LoadU(d, at + pitch));
+      const auto direction = hn::Mul(hn::Sub(SiftAngles(dy, dx, long_form), angle),
+                                     hn::Set(d, algo::kSiftCellAngles / 360.0f));
       // Lanes past the end of the span may lie far outside: their values are never used.
-      const auto weight = hn::Mul(SiftMagnitudes(dx, dy), SiftExps(exponent));
-      const auto place_row = hn::Sub(hn::Add(row, middle), half);
+      const auto weight =
+          hn::Mul(SiftMagnitudes(dx, dy),
+                  SiftScaledExps(
+                      hn::Mul(exponent, hn::Set(d, -0.125f * algo::SiftExpFigures::kPerOctave))));
+      const auto place_row = hn::Sub(hn::Add(line, middle), half);
       const auto place_column = hn::Sub(hn::Add(column, middle), half);
       const auto floor_row = hn::Floor(place_row);
       const auto floor_column = hn::Floor(place_column);
       const auto floor_direction = hn::Floor(direction);
-      auto bin = hn::ConvertTo(di, floor_direction);
-      bin = hn::Add(bin, hn::IfThenElseZero(hn::Lt(bin, hn::Zero(di)), angles));
-      bin = hn::Sub(bin, hn::IfThenElseZero(hn::Gt(bin, last_angle), angles));
-      const auto one = hn::Set(di, 1);
-      const auto cell_column = hn::Add(hn::ConvertTo(di, floor_column), one);
-      const auto cell_row = hn::Add(hn::ConvertTo(di, floor_row), one);
-      // Direction * kSiftAnglePitch + row * kSiftRowPitch.
-      bin = hn::ShiftLeft<3>(
-          hn::Add(hn::Add(hn::ShiftLeft<2>(bin), hn::ShiftLeft<1>(bin)), cell_row));
-      const int sample = row_sample + u - spans[i].begin;
+      // The direction is -8 at least and 8 at most.
+      const auto bin = hn::And(RoundToInt32(floor_direction), last_angle);
+      const auto cell = RoundToInt32(
+          hn::MulAdd(floor_row, row_place, hn::MulAdd(floor_column, column_place, first_place)));
+      const auto place = hn::Add(hn::ShiftLeft<kSiftAngleShift>(bin), cell);
       const auto r = hn::Sub(place_row, floor_row);
       const auto c = hn::Sub(place_column, floor_column);
       const auto o = hn::Sub(direction, floor_direction);
@@ -482,8 +568,7 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
         hn::StoreU(c, d, in_column + sample);
       }
       hn::StoreU(o, d, in_angle + sample);
-      hn::StoreU(hn::BitCast(d, bin), d, bins + sample);
-      hn::StoreU(hn::BitCast(d, cell_column), d, columns + sample);
+      hn::StoreU(hn::BitCast(d, place), d, places + sample);
       const auto lower = hn::Mul(weight, r);
       const auto upper = hn::Sub(weight, lower);
       const auto lower_right = hn::Mul(lower, c);
@@ -491,59 +576,57 @@ void SampleSift(const SiftDescribeTask& task, SiftSampleMemory* memory,
       hn::StoreInterleaved4(hn::Sub(upper, upper_right), upper_right, hn::Sub(lower, lower_right),
                             lower_right, d, shares + 4 * sample);
     }
-    row_sample += spans[i].end - spans[i].begin;
+    row_sample += span.end - span.begin;
   }
   for (int i = grouped; i < count; ++i) {
     description->late[i - grouped] = {weights[i], in_row[i], in_column[i]};
   }
 }
 
-// Masks and indices that move two floats to the columns `column` and `column` + 1 of a row.
+// Lanes that move the floats 0 and 1 of four to the columns `column` and `column` + 1 of a row;
+// other lanes come from a fifth, a zero.
 struct SiftColumnTable {
-  alignas(64) int32_t upper[algo::kSiftCells + 1][kSiftRowPitch];
-  alignas(64) int32_t mask[algo::kSiftCells + 1][kSiftRowPitch];
+  alignas(64) int32_t lane[algo::kSiftCells + 1][kSiftRowPitch];
 };
 constexpr SiftColumnTable MakeSiftColumnTable() {
   SiftColumnTable table = {};
   for (int column = 0; column <= algo::kSiftCells; ++column) {
-    table.upper[column][column + 1] = 1;
-    table.mask[column][column] = -1;
-    table.mask[column][column + 1] = -1;
+    for (int32_t& lane : table.lane[column]) lane = 4;
+    table.lane[column][column] = 0;
+    table.lane[column][column + 1] = 1;
   }
   return table;
 }
 constexpr SiftColumnTable kSiftColumnTable = MakeSiftColumnTable();
 
 // Adds a sample to its bins.
-HWY_INLINE void AddSift(const SiftDescription& description, int sample, float* histogram) {
-  const float* const shares = description.shares + 4 * sample;
-  const int column = SiftBin(description.columns + sample);
-  float* const at = histogram + SiftBin(description.bins + sample);
+HWY_INLINE void AddSift(const float* HWY_RESTRICT shares, const float* HWY_RESTRICT in_angle,
+                        const float* HWY_RESTRICT place, float* HWY_RESTRICT histogram) {
+  const auto bits = static_cast<uint32_t>(SiftBin(place));
 #if HWY_ARCH_X86
   // Whole rows are added, with zeros in the other cells. Pairs of floats would often overlap two
   // that are on their way to memory, which is slow; a whole row never does.
-  const __m128 share = _mm_loadu_ps(shares);
-  const __m128 second = _mm_mul_ps(share, _mm_broadcast_ss(description.in_angle + sample));
-  const __m128 first = _mm_sub_ps(share, second);
-  const __m256 firsts = _mm256_set_m128(first, first);
-  const __m256 seconds = _mm256_set_m128(second, second);
-  const __m256i upper =
-      _mm256_load_si256(reinterpret_cast<const __m256i*>(kSiftColumnTable.upper[column]));
+  float* const at = reinterpret_cast<float*>(reinterpret_cast<char*>(histogram) + (bits >> 16));
+  const __m256i upper = _mm256_load_si256(reinterpret_cast<const __m256i*>(
+      reinterpret_cast<const char*>(kSiftColumnTable.lane) + (bits & 0xFFFF)));
   const __m256i lower = _mm256_add_epi32(upper, _mm256_set1_epi32(2));
-  const __m256 mask = _mm256_load_ps(reinterpret_cast<const float*>(kSiftColumnTable.mask[column]));
-  const auto add = [&](float* row, __m256 values, __m256i places) {
-    const __m256 moved = _mm256_and_ps(_mm256_permutevar_ps(values, places), mask);
-    _mm256_store_ps(row, _mm256_add_ps(_mm256_load_ps(row), moved));
+  const __m128 share = _mm_loadu_ps(shares);
+  const __m128 second = _mm_mul_ps(share, _mm_broadcast_ss(in_angle));
+  const __m256 firsts = _mm256_zextps128_ps256(_mm_sub_ps(share, second));
+  const __m256 seconds = _mm256_zextps128_ps256(second);
+  const auto add = [&](float* row, __m256 values, __m256i lanes) {
+    _mm256_store_ps(row,
+                    _mm256_add_ps(_mm256_load_ps(row), _mm256_permutevar8x32_ps(values, lanes)));
   };
   add(at, firsts, upper);
   add(at + kSiftRowPitch, firsts, lower);
   add(at + kSiftAnglePitch, seconds, upper);
   add(at + kSiftAnglePitch + kSiftRowPitch, seconds, lower);
 #else
-  const float o = description.in_angle[sample];
+  float* const at = histogram + SiftCellOf(bits);
   for (int i = 0; i < 4; ++i) {
-    float* const bin = at + column + (i / 2) * kSiftRowPitch + i % 2;
-    const float second = shares[i] * o;
+    float* const bin = at + (i / 2) * kSiftRowPitch + i % 2;
+    const float second = shares[i] * *in_angle;
     bin[0] += shares[i] - second;
     bin[kSiftAnglePitch] += second;
   }
@@ -558,8 +641,8 @@ void EndSift(SiftDescription* description) {
     const float lower_right = lower * sample.in_column;
     const float upper_right = upper * sample.in_column;
     const float o = description->in_angle[i];
-    float* const at =
-        description->histogram + SiftBin(description->bins + i) + SiftBin(description->columns + i);
+    float* const at = description->histogram +
+                      SiftCellOf(static_cast<uint32_t>(SiftBin(description->places + i)));
     const auto add = [&](float* bin, float share) {
       bin[0] += FusedMultiplyAdd(-share, o, share);
       bin[kSiftAnglePitch] = FusedMultiplyAdd(share, o, bin[kSiftAnglePitch]);
@@ -572,40 +655,57 @@ void EndSift(SiftDescription* description) {
   FinishSift(description->histogram, description->norm, description->descriptor);
 }
 
-// Neighbouring samples often meet in the same bins, where each waits for the one before it. Two
+// Adds the next `steps` samples of the first kCount descriptors.
+template <int kCount>
+HWY_INLINE void AddSifts(SiftDescription* const* descriptions, int steps) {
+  const float* shares[kCount];
+  const float* in_angle[kCount];
+  const float* places[kCount];
+  float* histogram[kCount];
+  for (int k = 0; k < kCount; ++k) {
+    SiftDescription& one = *descriptions[k];
+    shares[k] = one.shares + 4 * ptrdiff_t{one.done};
+    in_angle[k] = one.in_angle + one.done;
+    places[k] = one.places + one.done;
+    histogram[k] = one.histogram;
+    one.done += steps;
+  }
+  for (ptrdiff_t i = 0; i < steps; ++i) {
+    for (int k = 0; k < kCount; ++k) {
+      AddSift(shares[k] + 4 * i, in_angle[k] + i, places[k] + i, histogram[k]);
+    }
+  }
+}
+
+// Neighbouring samples often meet in the same bins, where each waits for the one before it. A few
 // descriptors at a time have other bins to work on meanwhile.
 void DescribeSift(const SiftDescribeTask* tasks, int count, SiftScratch* scratch) {
-  SiftDescription descriptions[2];
-  bool active[2] = {};
+  SiftDescription memory[kSiftDescriptions];
+  SiftDescription* descriptions[kSiftDescriptions];
+  for (int k = 0; k < kSiftDescriptions; ++k) descriptions[k] = &memory[k];
   int next = 0;
+  int active = 0;
   for (;;) {
-    for (int i = 0; i < 2; ++i) {
-      if (active[i] || next == count) continue;
-      SampleSift(tasks[next++], &scratch->descriptions[i], &descriptions[i]);
-      active[i] = true;
+    while (active < kSiftDescriptions && next < count) {
+      SiftDescription* const one = descriptions[active++];
+      SampleSift(tasks[next++], &scratch->descriptions[one - memory], one);
     }
-    if (!active[0] && !active[1]) return;
-    const auto left = [&](int i) {
-      return algo::SiftGrouped(descriptions[i].count) - descriptions[i].done;
+    if (active == 0) return;
+    const auto left = [](const SiftDescription& one) {
+      return algo::SiftGrouped(one.count) - one.done;
     };
-    SiftDescription& a = descriptions[active[0] ? 0 : 1];
-    SiftDescription& b = descriptions[1];
-    const bool both = active[0] && active[1];
-    const int steps = both ? std::min(left(0), left(1)) : left(active[0] ? 0 : 1);
-    if (both) {
-      for (int i = 0; i < steps; ++i) {
-        AddSift(a, a.done + i, a.histogram);
-        AddSift(b, b.done + i, b.histogram);
-      }
+    int steps = left(*descriptions[0]);
+    for (int k = 1; k < active; ++k) steps = std::min(steps, left(*descriptions[k]));
+    if (active == kSiftDescriptions) {
+      AddSifts<kSiftDescriptions>(descriptions, steps);
     } else {
-      for (int i = 0; i < steps; ++i) AddSift(a, a.done + i, a.histogram);
+      for (int k = 0; k < active; ++k) AddSifts<1>(descriptions + k, steps);
     }
-    a.done += steps;
-    if (both) b.done += steps;
-    for (int i = 0; i < 2; ++i) {
-      if (!active[i] || left(i) != 0) continue;
-      EndSift(&descriptions[i]);
-      active[i] = false;
+    for (int k = active - 1; k >= 0; --k) {
+      if (left(*descriptions[k]) != 0) continue;
+      EndSift(descriptions[k]);
+      --active;
+      std::swap(descriptions[k], descriptions[active]);
     }
   }
 }

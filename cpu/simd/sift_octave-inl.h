@@ -7,9 +7,9 @@
 // An octave is made in one pass over its rows. Each blur is a stage that keeps the row-filtered
 // rows that its columns still need; a finished row goes on to the next stage while it is in the
 // first-level cache. Columns are filtered for two rows at once, which share all but two of the rows
-// that they read, and for kSiftBandRows rows by pieces that the first-level cache holds: the rows
-// of all stages together need the second-level cache, and are read from there once a band. The last
-// stage's rows complete the differences, of which three rows are kept for the test of extrema.
+// that they read, and for kSiftGroupRows rows by pieces that the first-level cache holds: the rows
+// of all stages together need the second-level cache, and are read from there once a group. The
+// last stage's rows complete the differences, of which three rows are kept for the test of extrema.
 
 #if defined(ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ORBSERVE_CPU_SIMD_SIFT_OCTAVE_INL_H_
@@ -37,15 +37,20 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int kSiftBandRows = 8;
+constexpr int kSiftGroupRows = 8;
+
+// Floats of an image from which on its rows are written past the caches: none would hold an octave
+// of such images until its features are described.
+constexpr ptrdiff_t kSiftStreamedFloats = 1 << 19;
 
 struct SiftStage {
   const SiftBlur* blur = nullptr;
   float* ring = nullptr;  // row-filtered rows
   int ring_rows = 0;
-  float* input[kSiftBandRows] = {};  // rows with room for mirrored pixels on both sides
+  float* input[kSiftGroupRows] = {};  // rows with room for mirrored pixels on both sides
   float* image = nullptr;
-  int next = 0;  // row of `image`
+  float* others = nullptr;  // kOthers rows instead of those of `image` that are not made here
+  int next = 0;             // row of `image`
 };
 
 #if HWY_ARCH_X86
@@ -219,10 +224,10 @@ HWY_INLINE void FilterSiftRow(const float* HWY_RESTRICT row, int width, const Si
 }
 
 // Columns [x, x + kVectors * kSiftLanes) of two rows of an image, of which the upper has its
-// centre at rows[radius]. Each is stored twice.
+// centre at rows[radius]. Each is stored twice, if `streams` past the caches in `image`.
 template <int kVectors>
 HWY_INLINE void FilterSiftColumns(const float* const* rows, const SiftBlur& blur, int x,
-                                  float* const* image, float* const* copy) {
+                                  bool streams, float* const* image, float* const* copy) {
   const SiftF d;
   const int radius = blur.radius;
   SiftV sum[2][kVectors];
@@ -251,7 +256,11 @@ HWY_INLINE void FilterSiftColumns(const float* const* rows, const SiftBlur& blur
   for (int i = 0; i < kVectors; ++i) {
     const int at = x + i * kSiftLanes;
     for (int row = 0; row < 2; ++row) {
-      hn::StoreU(sum[row][i], d, image[row] + at);
+      if (streams) {
+        hn::Stream(sum[row][i], d, image[row] + at);
+      } else {
+        hn::StoreU(sum[row][i], d, image[row] + at);
+      }
       if (copy[row] != nullptr) hn::StoreU(sum[row][i], d, copy[row] + at);
     }
   }
@@ -263,15 +272,23 @@ class SiftStream {
   // Stages lead to the images `first` to `count` - 1, by `blurs` in that order. Without `layers`
   // no extrema are looked for.
   SiftStream(float* const* images, int first, int count, const SiftBlur* blurs, int width,
-             int height, ptrdiff_t pitch, int layers, SiftScratch* scratch)
-      : images_(images), width_(width), height_(height), pitch_(pitch), layers_(layers) {
+             int height, ptrdiff_t pitch, int layers, SiftBands* bands, SiftScratch* scratch)
+      : images_(images),
+        width_(width),
+        height_(height),
+        pitch_(pitch),
+        layers_(layers),
+        streams_(layers > 0 && pitch * height >= kSiftStreamedFloats),
+        bands_(bands) {
     size_t size = kSiftAlign;
     for (int i = first; i < count; ++i) {
       SiftStage& stage = stages_[stage_count_++];
       stage.blur = blurs + (i - first);
-      stage.ring_rows = 2 * stage.blur->radius + kSiftBandRows;
+      stage.ring_rows = 2 * stage.blur->radius + kSiftGroupRows;
       stage.image = images[i];
-      size += static_cast<size_t>(stage.ring_rows) * pitch + kSiftBandRows * InputSize(*stage.blur);
+      streams_ = streams_ && reinterpret_cast<uintptr_t>(images[i]) % 64 == 0;
+      size += static_cast<size_t>(stage.ring_rows + kOthers) * pitch +
+              kSiftGroupRows * InputSize(*stage.blur);
     }
     if (layers > 0) size += kKept * static_cast<size_t>(layers + 2) * pitch;
     if (scratch->rows.size() < size) scratch->rows.resize(size);
@@ -284,17 +301,29 @@ class SiftStream {
         input = end + RoundUp(stage.blur->radius, kSiftAlign);
         end += InputSize(*stage.blur);
       }
+      stage.others = end;
+      end += kOthers * pitch;
     }
     differences_ = end;
   }
 
-  // Row `y` of the first stage's image is written here before it is pushed.
-  float* Input(int y) { return stages_[0].input[y % kSiftBandRows]; }
-
-  void Push(int y, std::vector<SiftCandidate>* candidates) { Push(0, y, candidates); }
+  // Makes all rows that this thread gets. `fill(y, row)` fills row `y` of the source.
+  template <typename Fill>
+  void Run(const Fill& fill, std::vector<SiftCandidate>* candidates) {
+    for (band_ = bands_ != nullptr ? bands_->TakeAny() : 0; band_ >= 0;
+         band_ = bands_ != nullptr ? bands_->TakeAny() : -1) {
+      const int first = Begin();
+      for (int y = first; stages_[stage_count_ - 1].next < end_; ++y) {
+        fill(y, stages_[0].input[y % kSiftGroupRows]);
+        Push(0, y, candidates);
+      }
+    }
+    if (streams_) hwy::FlushStream();
+  }
 
  private:
-  static constexpr int kKept = 3;       // rows of differences
+  static constexpr int kKept = 3;    // rows of differences
+  static constexpr int kOthers = 3;  // two above the rows that are made here, and one for the rest
   static constexpr int kChunkPx = 256;  // searched at once: for the first-level cache
 
   static float* Aligned(float* memory) {
@@ -306,18 +335,44 @@ class SiftStream {
   }
   float* Difference(int i, int y) { return differences_ + (i * kKept + y % kKept) * pitch_; }
 
+  // Sets out for the rows of `band_` and returns the first row of the source that they need.
+  int Begin() {
+    begin_ = bands_ != nullptr ? bands_->RowOf(band_) : 0;
+    end_ = bands_ != nullptr ? bands_->RowOf(band_ + 1) : height_;
+    // Extrema of the row above need the differences of two more.
+    int first = layers_ > 0 ? std::max(0, begin_ - 2) : begin_;
+    for (int i = stage_count_ - 1; i >= 0; --i) {
+      stages_[i].next = first;
+      first = std::max(0, first - stages_[i].blur->radius);
+    }
+    return first;
+  }
+  // The first stage is about to make the rows before `row`: gets the bands with them if it can.
+  void Extend(int row) {
+    while (row > end_ && bands_ != nullptr && bands_->Take(band_ + 1)) {
+      ++band_;
+      end_ = bands_->RowOf(band_ + 1);
+    }
+  }
+  // Where row `y` of a stage's image is written, and is found as long as it is needed.
+  float* Row(const SiftStage& stage, int y) const {
+    if (y >= begin_ && y < end_) return stage.image + y * pitch_;
+    return stage.others + (y < begin_ ? y % 2 : 2) * pitch_;
+  }
+
   void Push(int index, int y, std::vector<SiftCandidate>* candidates) {
     SiftStage& stage = stages_[index];
     const int radius = stage.blur->radius;
-    float* const input = stage.input[y % kSiftBandRows];
+    float* const input = stage.input[y % kSiftGroupRows];
     for (int i = 1; i <= radius; ++i) {
       input[-i] = input[algo::SiftMirror(-i, width_)];
       input[width_ - 1 + i] = input[algo::SiftMirror(width_ - 1 + i, width_)];
     }
     FilterSiftRow(input, width_, *stage.blur, stage.ring + y % stage.ring_rows * pitch_);
     const bool last = y == height_ - 1;
-    while (stage.next < height_ && (last || y >= stage.next + kSiftBandRows - 1 + radius)) {
-      const int count = std::min(kSiftBandRows, height_ - stage.next);
+    while (stage.next < height_ && (last || y >= stage.next + kSiftGroupRows - 1 + radius)) {
+      const int count = std::min(kSiftGroupRows, height_ - stage.next);
+      if (index == 0) Extend(stage.next + count);
       FinishRows(index, count);
       const int from = stage.next;
       stage.next += count;
@@ -331,25 +386,25 @@ class SiftStream {
     }
   }
 
-  // The next `count` <= kSiftBandRows rows of a stage's image.
+  // The next `count` <= kSiftGroupRows rows of a stage's image.
   void FinishRows(int index, int count) {
     SiftStage& stage = stages_[index];
     const int radius = stage.blur->radius;
-    const float* rows[2 * algo::kSiftMaxRadius + kSiftBandRows];
+    const float* rows[2 * algo::kSiftMaxRadius + kSiftGroupRows];
     for (int i = 0; i < 2 * radius + RoundUp(count, 2); ++i) {
       const int y = algo::SiftMirror(stage.next - radius + i, height_);
       rows[i] = stage.ring + y % stage.ring_rows * pitch_;
     }
-    float* image[kSiftBandRows];
-    float* copy[kSiftBandRows] = {};
+    float* image[kSiftGroupRows];
+    float* copy[kSiftGroupRows] = {};
     for (int i = 0; i < count; ++i) {
       const int y = stage.next + i;
-      image[i] = stage.image + y * pitch_;
-      if (index + 1 < stage_count_) copy[i] = stages_[index + 1].input[y % kSiftBandRows];
+      image[i] = Row(stage, y);
+      if (index + 1 < stage_count_) copy[i] = stages_[index + 1].input[y % kSiftGroupRows];
     }
     if (count % 2 != 0) {
       // The row that would be the lower of two goes where nothing is read any more.
-      image[count] = stage.input[(stage.next + count) % kSiftBandRows];
+      image[count] = stage.input[(stage.next + count) % kSiftGroupRows];
       copy[count] = nullptr;
     }
     constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
@@ -358,24 +413,26 @@ class SiftStream {
     for (; x + kPiece <= width_; x += kPiece) {
       for (int i = 0; i < count; i += 2) {
         for (int at = x; at < x + kPiece; at += kVectors * kSiftLanes) {
-          FilterSiftColumns<kVectors>(rows + i, *stage.blur, at, image + i, copy + i);
+          FilterSiftColumns<kVectors>(rows + i, *stage.blur, at, streams_, image + i, copy + i);
         }
       }
     }
     for (; x < width_; x += kSiftLanes) {
       for (int i = 0; i < count; i += 2) {
-        FilterSiftColumns<1>(rows + i, *stage.blur, x, image + i, copy + i);
+        FilterSiftColumns<1>(rows + i, *stage.blur, x, streams_, image + i, copy + i);
       }
     }
   }
 
   // Row `y` of all images is there: differences of that row, extrema of the row above.
   void FindExtrema(int y, std::vector<SiftCandidate>* candidates) {
+    if (y >= end_) return;
     const SiftF d;
     const int images = layers_ + algo::kSiftExtraImages;
     const float* row[algo::kSiftMaxLayers + algo::kSiftExtraImages];
     float* out[algo::kSiftMaxLayers + 2];
-    for (int i = 0; i < images; ++i) row[i] = images_[i] + y * pitch_;
+    row[0] = images_[0] + y * pitch_;
+    for (int i = 1; i < images; ++i) row[i] = Row(stages_[i - 1], y);
     for (int i = 0; i + 1 < images; ++i) out[i] = Difference(i, y);
     for (int x = 0; x < width_; x += kSiftLanes) {
       auto before = hn::LoadU(d, row[0] + x);
@@ -385,6 +442,7 @@ class SiftStream {
         before = image;
       }
     }
+    if (y < begin_) return;
     --y;
     if (y < algo::kSiftBorderPx || y >= height_ - algo::kSiftBorderPx) return;
     const int end = width_ - algo::kSiftBorderPx;
@@ -470,24 +528,28 @@ class SiftStream {
   int height_;
   ptrdiff_t pitch_;
   int layers_;
+  bool streams_;
+  SiftBands* bands_;
+  int band_ = 0;
+  int begin_ = 0;  // rows of the images that are made here
+  int end_ = 0;
   int stage_count_ = 0;
   SiftStage stages_[algo::kSiftMaxLayers + algo::kSiftExtraImages];
   float* differences_ = nullptr;
 };
 
 void MakeFirstSiftImage(const ImageView& grey, bool doubled, const SiftBlur& blur, float* image,
-                        ptrdiff_t pitch, SiftScratch* scratch) {
+                        ptrdiff_t pitch, SiftBands* bands, SiftScratch* scratch) {
   const SiftF d;
   const int scale = doubled ? 2 : 1;
   const int width = scale * grey.width_px;
   const int height = scale * grey.height_px;
   float* const images[] = {image};
-  SiftStream stream(images, 0, 1, &blur, width, height, pitch, 0, scratch);
+  SiftStream stream(images, 0, 1, &blur, width, height, pitch, 0, bands, scratch);
   // Four times the pixels between two rows, one more on either side.
   std::vector<float>& between = scratch->samples;
   if (doubled) between.resize(static_cast<size_t>(grey.width_px) + 2 + kSiftAlign);
-  for (int y = 0; y < height; ++y) {
-    float* const row = stream.Input(y);
+  const auto fill = [&](int y, float* row) {
     if (!doubled) {
       const uint8_t* const from = grey.Row(y);
       for (int x = 0; x < width; ++x) row[x] = static_cast<float>(from[x]);
@@ -514,8 +576,8 @@ void MakeFirstSiftImage(const ImageView& grey, bool doubled, const SiftBlur& blu
         row[2 * x + 1] = (3.0f * middle[x] + middle[x + 1]) * 0.0625f;
       }
     }
-    stream.Push(y, nullptr);
-  }
+  };
+  stream.Run(fill, nullptr);
 }
 
 void HalveSift(const float* from, ptrdiff_t from_pitch, int width, int height, float* to,
@@ -534,13 +596,13 @@ void HalveSift(const float* from, ptrdiff_t from_pitch, int width, int height, f
 void MakeSiftOctave(const SiftOctaveTask& task, SiftScratch* scratch,
                     std::vector<SiftCandidate>* candidates) {
   SiftStream stream(task.images, 1, task.layers + algo::kSiftExtraImages, task.blurs + 1,
-                    task.width_px, task.height_px, task.pitch, task.layers, scratch);
+                    task.width_px, task.height_px, task.pitch, task.layers, task.bands, scratch);
   stream.least_difference = task.least_difference;
-  for (int y = 0; y < task.height_px; ++y) {
-    std::memcpy(stream.Input(y), task.images[0] + y * task.pitch,
+  const auto fill = [&](int y, float* row) {
+    std::memcpy(row, task.images[0] + y * task.pitch,
                 sizeof(float) * static_cast<size_t>(task.width_px));
-    stream.Push(y, candidates);
-  }
+  };
+  stream.Run(fill, candidates);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "features/pipeline/compiled.h"
 
 namespace orbserve::cpu {
@@ -35,9 +36,9 @@ std::vector<std::string> PhasesOf(const StepList& list, const std::vector<Phase>
 
 class CompileStepsTest : public ::testing::Test {
  protected:
-  StepList Compile(const PipelineOptions& options) {
+  StepList Compile(const PipelineOptions& options, int threads = 1) {
     pipeline_ = *CompilePipeline({320, 240, options});
-    return CompileSteps({pipeline_, ReferenceTarget(), 1});
+    return CompileSteps({pipeline_, ReferenceTarget(), threads});
   }
   CompiledPipeline pipeline_;
 };
@@ -104,15 +105,27 @@ TEST_F(CompileStepsTest, OrbSlam3) {
 
 TEST_F(CompileStepsTest, Sift) {
   PipelineOptions options = (*FindPreset("sift"))->pipeline;
-  const StepList list = Compile(options);
-  EXPECT_THAT(
-      PhasesOf(list, list.detection),
-      ElementsAre("frame: sift [pyramid+detect+select+orient]", "frame: sift_describe [describe]"));
+  // Several threads find the features of an octave while the next one is made.
+  const StepList list = Compile(options, 2);
+  const auto names = [](const StepList& compiled) {
+    std::vector<std::string> phases;
+    for (const std::string& phase : PhasesOf(compiled, compiled.detection)) {
+      phases.push_back(absl::StrReplaceAll(phase, {{" [pyramid+detect+select+orient]", ""}}));
+    }
+    return phases;
+  };
+  EXPECT_THAT(names(list), ElementsAre("frame: sift_first_image", "frame: sift_octave",
+                                       "frame: sift_features | sift_octave",
+                                       "frame: sift_features | sift_octave",
+                                       "frame: sift_features | sift_small_octaves",
+                                       "frame: sift_order", "frame: sift_describe [describe]"));
   EXPECT_THAT(list.description, IsEmpty());
   options.describe.descriptor = Descriptor::kNone;
-  const StepList bare = Compile(options);
-  EXPECT_THAT(PhasesOf(bare, bare.detection),
-              ElementsAre("frame: sift [pyramid+detect+select+orient]"));
+  EXPECT_THAT(
+      names(Compile(options)),
+      ElementsAre("frame: sift_first_image", "frame: sift_octave", "frame: sift_features",
+                  "frame: sift_octave", "frame: sift_features", "frame: sift_octave",
+                  "frame: sift_features", "frame: sift_small_octaves", "frame: sift_order"));
 }
 
 TEST_F(CompileStepsTest, CellsAreComparedOverAllLevels) {

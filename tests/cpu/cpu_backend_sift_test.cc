@@ -205,10 +205,17 @@ TEST(CpuSiftTest, RefusesFramesWhoseWorkspaceIsTooLargeWithTheBytes) {
   const absl::Status status = backend->MakePlan({640, 480, Sift().pipeline}).status();
   EXPECT_EQ(ReasonOf(status), ErrorReason::kTooLarge);
   // The doubled image with four images for each of three layers and three more: 28 floats a pixel.
-  const auto bytes = (*Backend()->MakePlan({640, 480, Sift().pipeline}))->frame_bytes(false);
+  const auto bytes_with = [](int threads) {
+    const auto plan = *Backend({.threads = threads})->MakePlan({640, 480, Sift().pipeline});
+    return plan->frame_bytes(false);
+  };
+  const size_t bytes = bytes_with(1);
   EXPECT_GT(bytes, size_t{112 * 640 * 480});
   EXPECT_LT(bytes, size_t{120 * 640 * 480});
   EXPECT_THAT(status.message(), HasSubstr(std::to_string(bytes)));
+  // Threads make an octave while features of the one before are found: three floats more.
+  EXPECT_GT(bytes_with(2), bytes + size_t{12 * 640 * 480});
+  EXPECT_LT(bytes_with(2), bytes + size_t{14 * 640 * 480});
 }
 
 TEST(CpuSiftTest, PlansCountTheListsThatGrow) {

@@ -31,6 +31,7 @@
 #include "cpu/kernels/kernel_target.h"
 #include "cpu/kernels/sift_extractor.h"
 #include "cpu/kernels/sift_kernels.h"
+#include "cpu/memory/aligned_buffer.h"
 #include "features/options.h"
 #include "tests/cpu/opencv_orb.h"
 #include "tests/cpu/parity_program.h"
@@ -73,11 +74,13 @@ void Compare(const std::string& name, const cv::Mat& image, const SiftSettings& 
   const cpu::SiftExtractor extractor(image.cols, image.rows, options.options(), kernels);
   cpu::SiftMemory ours;
   ours.scratch.resize(1);
-  std::vector<float> images(extractor.image_floats());
+  cpu::AlignedBuffer memory;
+  if (!memory.Allocate(extractor.image_floats() * sizeof(float))) std::abort();
+  auto* const images = reinterpret_cast<float*>(memory.data());
   const ImageView mask_view = ViewOf(mask);
   extractor.Detect(ViewOf(image), mask.empty() ? nullptr : &mask_view, options.max_features,
-                   nullptr, images.data(), &ours);
-  extractor.PrepareDescriptors(images.data(), &ours);
+                   nullptr, images, &ours);
+  extractor.PrepareDescriptors(images, &ours);
   extractor.Describe(ours.tasks.data(), static_cast<int>(ours.tasks.size()), &ours.scratch[0]);
   for (algo::SiftFeature& feature : ours.keypoints) {
     feature.octave = extractor.PackedOctave(feature.octave);

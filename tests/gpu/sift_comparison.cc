@@ -73,7 +73,7 @@ Stages StagesOf(const ImageView& grey, const SiftOptions& options,
     if (o == 0) {
       kernels.first_image(grey, options.first_octave < 0,
                           BlurOf(algo::SiftFirstSigma(options.sigma, options.first_octave)),
-                          octave.images[0].data(), octave.pitch, &scratch);
+                          octave.images[0].data(), octave.pitch, /*bands=*/nullptr, &scratch);
     } else {
       const Stages::Octave& before = stages.octaves.back();
       kernels.halve(before.images[static_cast<size_t>(layers)].data(), before.pitch, width, height,

@@ -12,6 +12,7 @@
 
 #include "cpu/kernels/sift_extractor.h"
 #include "cpu/kernels/sift_kernels.h"
+#include "cpu/memory/aligned_buffer.h"
 #include "features/options.h"
 #include "tests/cpu/simd/kernel_testing.h"
 #include "tests/support/image_makers.h"
@@ -34,14 +35,18 @@ class OctaveImages {
     task_.layers = layers;
     task_.least_difference = 0.0f;
     for (int i = 0; i < layers + algo::kSiftExtraImages; ++i) {
-      images_.emplace_back(static_cast<size_t>(task_.pitch) * height + 64);
+      const size_t floats = static_cast<size_t>(task_.pitch) * height + 64;
+      images_.emplace_back();
+      EXPECT_TRUE(images_.back().Allocate(floats * sizeof(float)));
       const double blur =
           i == 0 ? algo::SiftFirstSigma(sigma, -1) : algo::SiftSigma(sigma, layers, i);
       blurs_.emplace_back();
       blurs_.back().radius = algo::SiftBlurRadius(blur);
       algo::MakeSiftTaps(blur, blurs_.back().taps);
     }
-    for (size_t i = 0; i < images_.size(); ++i) task_.images[i] = images_[i].data();
+    for (size_t i = 0; i < images_.size(); ++i) {
+      task_.images[i] = reinterpret_cast<float*>(images_[i].data());
+    }
     task_.blurs = blurs_.data();
   }
 
@@ -49,7 +54,7 @@ class OctaveImages {
 
  private:
   SiftOctaveTask task_;
-  std::vector<std::vector<float>> images_;
+  std::vector<AlignedBuffer> images_;
   std::vector<SiftBlur> blurs_;
 };
 
@@ -72,7 +77,7 @@ std::vector<std::tuple<int, int, int>> Sorted(const std::vector<SiftCandidate>& 
 }
 
 // All remainders of widths, heights below the radius, one layer with wide blurs, blurs of 1, 3 and
-// 5 taps.
+// 5 taps, an image that is written past the caches.
 TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
   struct Case {
     int width;
@@ -80,9 +85,9 @@ TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
     int layers;
     double sigma;
   };
-  std::vector<Case> cases = {{1, 1, 3, 1.6},   {2, 9, 3, 1.6},   {40, 3, 1, 1.6},
-                             {64, 61, 1, 4.0}, {61, 40, 2, 0.1}, {67, 40, 8, 0.9},
-                             {63, 40, 5, 0.4}, {301, 30, 3, 1.6}};
+  std::vector<Case> cases = {{1, 1, 3, 1.6},   {2, 9, 3, 1.6},    {40, 3, 1, 1.6},
+                             {64, 61, 1, 4.0}, {61, 40, 2, 0.1},  {67, 40, 8, 0.9},
+                             {63, 40, 5, 0.4}, {301, 30, 3, 1.6}, {1021, 515, 3, 1.6}};
   for (int width = 33; width < 66; ++width) cases.push_back({width, 30 + width % 4, 3, 1.6});
   size_t found = 0;
   for (const Case& c : cases) {
@@ -99,7 +104,7 @@ TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
     const auto run = [&](const SiftKernels& kernels, const SiftOctaveTask& task) {
       std::vector<SiftCandidate> candidates;
       kernels.first_image(grey.view(), doubled, task.blurs[0], task.images[0], task.pitch,
-                          &scratch);
+                          /*bands=*/nullptr, &scratch);
       kernels.octave(task, &scratch, &candidates);
       return Sorted(candidates);
     };
@@ -113,6 +118,68 @@ TEST_P(SiftKernelsTest, ImagesAndExtremaOfAnOctaveAreThoseOfThePlainLoops) {
     found += plain.size();
   }
   EXPECT_GT(found, 100u);
+}
+
+TEST(SiftBandsTest, EachIsTakenOnceAndFarFromOthers) {
+  SiftBands bands;
+  bands.Reset(107, 10);
+  ASSERT_EQ(bands.count(), 10);
+  EXPECT_EQ(bands.RowOf(0), 0);
+  EXPECT_EQ(bands.RowOf(10), 107);
+  for (const int band : {0, 5, 3, 8, 2, 7, 1, 4, 6, 9, -1}) EXPECT_EQ(bands.TakeAny(), band);
+  for (int band = 0; band <= 10; ++band) EXPECT_FALSE(bands.Take(band));
+  bands.Reset(9, 10);
+  EXPECT_EQ(bands.count(), 1);
+  EXPECT_TRUE(bands.Take(0));
+  EXPECT_EQ(bands.TakeAny(), -1);
+}
+
+// Threads that make some of the bands each.
+TEST_P(SiftKernelsTest, BandsMakeTheImagesAndExtremaOfTheWhole) {
+  struct Case {
+    int height;
+    int least_rows;
+    int layers;
+    double sigma;
+  };
+  for (const Case& c : {Case{301, 50, 3, 1.6}, Case{400, 97, 3, 1.6}, Case{200, 9, 2, 0.4},
+                        Case{250, 20, 1, 4.0}}) {
+    SCOPED_TRACE(::testing::Message() << "height " << c.height << " rows " << c.least_rows);
+    constexpr int kWidth = 90;
+    const testing::TestImage grey = testing::SceneImage(kWidth, c.height, kSeed);
+    OctaveImages expected(kWidth, c.height, c.layers, c.sigma);
+    OctaveImages actual(kWidth, c.height, c.layers, c.sigma);
+    SiftScratch scratch;
+    std::vector<SiftCandidate> whole;
+    const SiftOctaveTask& plain = expected.task();
+    twin().first_image(grey.view(), false, plain.blurs[0], plain.images[0], plain.pitch, nullptr,
+                       &scratch);
+    twin().octave(plain, &scratch, &whole);
+    std::vector<SiftCandidate> found;
+    SiftBands bands;
+    const auto run = [&](const auto& make) {
+      for (const bool first : {true, false}) {  // bands 0, 3, ..., then the others
+        bands.Reset(c.height, c.least_rows);
+        for (int i = 0; i < bands.count(); ++i) {
+          if ((i % 3 == 0) != first) bands.Take(i);
+        }
+        make();
+      }
+    };
+    SiftOctaveTask task = actual.task();
+    task.bands = &bands;
+    run([&] {
+      twin().first_image(grey.view(), false, task.blurs[0], task.images[0], task.pitch, &bands,
+                         &scratch);
+    });
+    run([&] { twin().octave(task, &scratch, &found); });
+    for (int i = 0; i < c.layers + algo::kSiftExtraImages; ++i) {
+      ExpectSameRows(plain, task, i);
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_EQ(Sorted(whole), Sorted(found));
+    EXPECT_FALSE(whole.empty());
+  }
 }
 
 TEST_P(SiftKernelsTest, DirectionsAndDescriptorsAreThoseOfThePlainLoops) {
