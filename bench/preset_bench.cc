@@ -32,7 +32,6 @@
 namespace orbserve::bench {
 namespace {
 
-const cv::Size kSizes[] = {{640, 480}, {1920, 1080}};
 constexpr double kHarrisK = 0.04;
 constexpr int kCornerBlock = 7;  // pixels; the window of our corner maps
 
@@ -207,6 +206,8 @@ int Main(int argc, char** argv) {
   Harness harness("preset_bench", "Every preset beside the nearest of OpenCV");
   std::vector<std::string> files;
   std::vector<std::string> targets;
+  std::vector<int> widths = {640, 1920};
+  std::vector<int> heights = {480, 1080};
   std::vector<std::string> known;
   for (const cpu::KernelTarget& target : cpu::SimdTargets()) known.emplace_back(target.name);
   harness.app().add_option("photographs", files, "Images to make the frames of")->required();
@@ -214,7 +215,13 @@ int Main(int argc, char** argv) {
       .add_option("--target", targets, "SIMD targets, comma-separated; all of this processor")
       ->delimiter(',')
       ->check(CLI::IsMember(known));
+  harness.app().add_option("--width", widths, "Pixels, comma-separated")->delimiter(',');
+  harness.app().add_option("--height", heights, "One for each width")->delimiter(',');
   if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
+  if (widths.size() != heights.size()) {
+    std::fprintf(stderr, "%zu widths and %zu heights\n", widths.size(), heights.size());
+    return 2;
+  }
   if (targets.empty()) targets = known;
   const std::vector<cv::Mat> photographs = LoadGrey(files);
   if (photographs.empty()) return 1;
@@ -229,8 +236,8 @@ int Main(int argc, char** argv) {
       continue;
     }
     for (const int threads : harness.threads()) {
-      for (const cv::Size size : kSizes) {
-        RunCase(harness, photographs, preset, size, threads, targets);
+      for (size_t i = 0; i < widths.size(); ++i) {
+        RunCase(harness, photographs, preset, {widths[i], heights[i]}, threads, targets);
       }
     }
   }

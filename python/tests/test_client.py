@@ -125,6 +125,25 @@ def test_a_busy_server_says_when_to_come_back(folder: Path, image: Pixels) -> No
         assert server.end() == 0
 
 
+def test_images_over_the_quota_wait_for_each_other(folder: Path) -> None:
+    config = folder / "quota.textproto"
+    config.write_text("batching { max_queue_frames: 8 }")  # a client has two of them
+    server = Server(folder, ("--config", str(config), "--threads", "1"), listen=f"unix:{folder / 'quota'}")
+
+    async def extract_all() -> list[int]:
+        images = [make_image(1200, 900)] * 24
+        async with orbserve.AsyncClient(server.address) as client:
+            return [len(answer) async for answer in client.extract_many(images, attempts=2, in_flight=16)]
+
+    try:
+        server.wait()
+        counts = asyncio.run(extract_all())
+        assert len(counts) == 24
+        assert len(set(counts)) == 1
+    finally:
+        assert server.end() == 0
+
+
 def test_many_answers_come_in_order(client: orbserve.Client) -> None:
     images = [make_image(200 + 8 * i, 200, seed=i) for i in range(20)]
     taken = []

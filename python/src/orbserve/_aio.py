@@ -33,6 +33,25 @@ from ._stream_options import StreamOptions
 T = TypeVar("T")
 
 
+class _Room:
+    """Calls of an iteration that are under way, and those that wait for the end of one."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        await place
+
+    def wake_one(self) -> None:
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                return place.set_result(None)
+
+
 class AsyncClient:
     """A connection to one server for asyncio. Methods, arguments and errors are those of `Client`.
 
@@ -169,6 +188,7 @@ class AsyncClient:
     ) -> AsyncIterator[Features | Exception]:
         pending: deque[tuple[int, asyncio.Task[Features | Exception] | Exception]] = deque()
         held = 0  # bytes of the requests in `pending`
+        room = _Room()
 
         async def outcome() -> Features | Exception:
             nonlocal held
@@ -189,7 +209,7 @@ class AsyncClient:
                     pending.append((0, error))
                 else:
                     held += len(call.request)
-                    pending.append((len(call.request), asyncio.create_task(self._try(call, attempts, timeout))))
+                    pending.append((len(call.request), asyncio.create_task(self._try(call, attempts, timeout, room))))
             while pending:
                 yield await outcome()
         finally:
@@ -197,16 +217,31 @@ class AsyncClient:
                 if not isinstance(entry, Exception):
                     entry.cancel()
 
-    async def _try(self, call: Call[Features], attempts: int, timeout: float | None) -> Features | Exception:
+    async def _try(
+        self, call: Call[Features], attempts: int, timeout: float | None, room: _Room
+    ) -> Features | Exception:
         attempt = 1
         while True:
+            room.running += 1
             try:
-                return await self._call(call, timeout)
+                answer = await self._call(call, timeout)
             except OrbserveError as error:
+                room.running -= 1
+                if error.reason == "QUOTA_EXCEEDED" and room.running > 0 and attempts > 1:
+                    await room.wait()  # for one of its own calls, which hold the share
+                    continue
+                room.wake_one()
                 if not error.may_pass or attempt >= attempts:
                     return error
                 await asyncio.sleep(retry_delay(error, attempt))
                 attempt += 1
+            except BaseException:
+                room.running -= 1
+                raise
+            else:
+                room.running -= 1
+                room.wake_one()
+                return answer
 
     async def match(
         self,
