@@ -18,7 +18,7 @@ from typing import Any
 import orbserve
 from orbserve import FrameResult, StreamEvent, StreamEventKind
 
-from . import dds, messages
+from . import dds, messages, results
 from .grouping import Grouper
 from .log import Log
 from .messages import AnyImage, Header
@@ -34,13 +34,6 @@ _TRY_SECONDS = 5.0
 _NO_PUBLISHER_SECONDS = 5.0
 # Names in the lines of counts. Each count has one thread that writes it.
 _COUNTS = ("answered", "dropped", "late", "failed", "refused", "ungrouped", "unconnected", "unpublished")
-
-_TYPES = {
-    "tracks": messages.TRACKS,
-    "track_points": messages.POINT_CLOUD,
-    "features": messages.FEATURES,
-    "keypoints": messages.POINT_CLOUD,
-}
 
 
 @dataclass(frozen=True)
@@ -78,9 +71,10 @@ class Camera:
         self.topic = topic
         self.kind = messages.COMPRESSED_IMAGE if compressed else messages.IMAGE
         self.subscription = participant.subscribe(topic, self.kind, settings.reliable, settings.depth)
-        base = topic.removesuffix("/compressed")
         self.publishers = {
-            name: participant.advertise(settings.remapping(f"{base}/{name}"), _TYPES[name], settings.reliable_results)
+            name: participant.advertise(
+                settings.remapping(results.topic(topic, name)), results.TYPES[name], settings.reliable_results
+            )
             for name in settings.results
         }
         self.link: _Link | None = None  # None: not connected
@@ -206,8 +200,7 @@ class Bridge:
         except ValueError as error:
             self._refuse(camera, error)
             return
-        size = (image.width, image.height) if isinstance(image, messages.Image) else (0, 0)
-        link.sent.append(_Sent(image.header, size, group, taken.time))
+        link.sent.append(_Sent(image.header, results.size_of(image), group, taken.time))
         try:
             link.stream.send(frame)  # it keeps the newest frame, and does not wait
         except orbserve.OrbserveError:  # its own thread says why the stream has ended
@@ -260,7 +253,7 @@ class Bridge:
             drop_policy="newest",
             deadline_ms=settings.deadline_ms,
             track=settings.track,
-            omit_features=settings.track and not {"features", "keypoints"} & set(settings.results),
+            omit_features=results.omit_features(settings),
             reconnect=orbserve.Reconnect(float("inf")),
             on_event=self._tell,
         )
@@ -315,22 +308,10 @@ class Bridge:
         for name, publisher in camera.publishers.items():
             if publisher.subscribers == 0:
                 continue
-            if not publisher.write(self._message(name, sent, result)):
+            message = results.write(name, sent.header, sent.group, sent.size, result, self._settings)
+            if not publisher.write(message):
                 counts["unpublished"] += 1
         camera.delays.append(time.monotonic() - sent.time)
-
-    def _message(self, name: str, sent: _Sent, result: FrameResult) -> bytes:
-        features = result.features
-        size = sent.size if features is None or features.image_size == (0, 0) else features.image_size
-        focal_px = self._settings.focal_px
-        if name == "tracks":
-            return messages.write_tracks(sent.header, sent.group, size, result)
-        if name == "track_points":
-            return messages.write_track_points(sent.header, size, result, focal_px)
-        assert features is not None  # not omitted, as they are published
-        if name == "features":
-            return messages.write_features(sent.header, sent.group, features)
-        return messages.write_keypoints(sent.header, features, focal_px)
 
     # -- the main thread -----------------------------------------------------------------------------------------------
 
