@@ -4,7 +4,7 @@
 
 It shares no code with the bridge. Types are those of cyclonedds alone, messages those that rosbags has written.
 
-    ros2_player.py BAG DOMAIN --rate 30 --tracks TOPIC --features TOPIC --clouds TOPIC
+    ros2_player.py BAG DOMAIN --rate 30 --tracks TOPIC --features TOPIC --clouds TOPIC --markers TOPIC
 
 It waits until somebody subscribes, and for results until there were none for two seconds.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from cyclonedds.core import Policy, Qos
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.idl import IdlStruct, make_idl_struct
-from cyclonedds.idl.types import float32, int32, sequence, uint8, uint32, uint64
+from cyclonedds.idl.types import float32, float64, int32, sequence, uint8, uint32, uint64
 from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
@@ -64,6 +64,28 @@ POINT_CLOUD = make_idl_struct(
         "row_step": uint32,
         "data": sequence[uint8],
         "is_dense": bool,
+    },
+)
+POINT = make_idl_struct("Point", "geometry_msgs.msg.dds_.Point_", {"x": float64, "y": float64, "z": float64})
+COLOUR = make_idl_struct("ColorRGBA", "std_msgs.msg.dds_.ColorRGBA_", dict.fromkeys("rgba", float32))
+DURATION = make_idl_struct("Duration", "builtin_interfaces.msg.dds_.Duration_", {"sec": int32, "nanosec": uint32})
+IMAGE_MARKER = make_idl_struct(
+    "ImageMarker",
+    "visualization_msgs.msg.dds_.ImageMarker_",
+    {
+        "header": HEADER,
+        "ns": str,
+        "id": int32,
+        "type": int32,
+        "action": int32,
+        "position": POINT,
+        "scale": float32,
+        "outline_color": COLOUR,
+        "filled": uint8,
+        "fill_color": COLOUR,
+        "lifetime": DURATION,
+        "points": sequence[POINT],
+        "outline_colors": sequence[COLOUR],
     },
 )
 TRACKS = make_idl_struct(
@@ -128,7 +150,7 @@ class Player:
         reliability: Any = Policy.Reliability.Reliable(0) if arguments.reliable else Policy.Reliability.BestEffort
         self.qos = Qos(reliability, Policy.History.KeepLast(20))
         self.readers: list[tuple[str, Any]] = []
-        kinds: dict[str, Any] = {"tracks": TRACKS, "features": FEATURES, "clouds": POINT_CLOUD}
+        kinds: dict[str, Any] = {"tracks": TRACKS, "features": FEATURES, "clouds": POINT_CLOUD, "markers": IMAGE_MARKER}
         for option, kind in kinds.items():
             for name in getattr(arguments, option):
                 reader = DataReader(self.participant, Topic(self.participant, "rt" + name, kind), qos=self.qos)
@@ -182,7 +204,7 @@ def main() -> None:
     parser.add_argument("domain", type=int)
     parser.add_argument("--rate", type=float, default=30.0, help="messages per second, of all topics together")
     parser.add_argument("--reliable", action="store_true")
-    for option in ("--tracks", "--features", "--clouds"):
+    for option in ("--tracks", "--features", "--clouds", "--markers"):
         parser.add_argument(option, action="append", default=[])
     arguments = parser.parse_args()
     Player(arguments).play(arguments.bag, arguments.rate)

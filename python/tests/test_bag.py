@@ -61,7 +61,7 @@ def read(path: Path) -> dict[str, list[tuple[int, Any]]]:
 def check(found: dict[str, list[tuple[int, Any]]], server: Server) -> None:
     with orbserve.Client(server.address) as client, client.stream(track=True) as stream:
         expected = list(stream.run(FRAMES))
-    for name in ("tracks", "track_points", "features", "keypoints"):
+    for name in ("tracks", "track_points", "features", "keypoints", "markers"):
         assert [time_ns for time_ns, _ in found[f"{TOPIC}/{name}"]] == STAMPS
     for i, result in enumerate(expected):
         tracks = found[f"{TOPIC}/tracks"][i][1]
@@ -76,6 +76,8 @@ def check(found: dict[str, list[tuple[int, Any]]], server: Server) -> None:
         assert features.descriptors.tobytes() == result.features.descriptors.tobytes()
         assert found[f"{TOPIC}/keypoints"][i][1].width == len(result.features)
         assert found[f"{TOPIC}/track_points"][i][1].width == len(result.tracks)
+        marks = found[f"{TOPIC}/markers"][i][1].points
+        assert [[mark.x, mark.y] for mark in marks] == result.tracks.xy.tolist()
 
 
 @pytest.mark.parametrize("storage", ["ros1", "mcap", "sqlite3"])
@@ -108,24 +110,29 @@ def test_a_single_mcap_file_is_read_by_the_package_mcap(server: Server, tmp_path
             found.setdefault(channel.topic, []).append(message)
     theirs = read(out)
     assert set(found) == set(theirs)
-    assert len(found) == 5
+    assert len(found) == 6
     for one, (_, other) in zip(found[f"{TOPIC}/tracks"], theirs[f"{TOPIC}/tracks"], strict=True):
         for name in ("id", "x", "y", "age", "residual", "ended_id"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
+    for one, (_, other) in zip(found[f"{TOPIC}/markers"], theirs[f"{TOPIC}/markers"], strict=True):
+        assert [(mark.x, mark.y) for mark in one.points] == [(mark.x, mark.y) for mark in other.points]
     for one, (_, other) in zip(found[f"{TOPIC}/keypoints"], theirs[f"{TOPIC}/keypoints"], strict=True):
         assert bytes(one.data) == other.data.tobytes()
 
 
-def test_features_alone_of_compressed_images(server: Server, client: orbserve.Client, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", [".jpg", ".png"])
+def test_features_alone_of_compressed_images(
+    server: Server, client: orbserve.Client, tmp_path: Path, suffix: str
+) -> None:
     import cv2
 
     store = typestore()
-    files = [cv2.imencode(".jpg", frame)[1].tobytes() for frame in FRAMES]
+    files = [cv2.imencode(suffix, frame)[1].tobytes() for frame in FRAMES]
     images = [compressed(store, stamp, "f", data) for stamp, data in zip(STAMPS, files, strict=True)]
     bag = write_bag(tmp_path / "in", (("/a/compressed", image) for image in images))
     convert(bag, tmp_path / "out", "--server", server.address, "--no-track", "--no-images", "--max-features", "50")
     found = read(tmp_path / "out")
-    assert set(found) == {"/a/features", "/a/keypoints"}
+    assert set(found) == {"/a/features", "/a/keypoints", "/a/markers"}
     for data, (_, message) in zip(files, found["/a/features"], strict=True):
         features = client.extract(data, orbserve.Orb(max_features=50))
         assert np.array_equal(np.stack([message.x, message.y], axis=1), features.xy)
@@ -148,13 +155,13 @@ def test_images_that_are_refused_do_not_stop_the_others(server: Server, tmp_path
     messages = []
     for i, (stamp, frame) in enumerate(zip(STAMPS, FRAMES, strict=True)):
         messages.append((TOPIC, raw(store, stamp, "f", frame, "mono8" if i % 3 else "mono16")))
-        messages.append(("/zip", compressed(store, stamp, "f", b"\x89PNG\r\n\x1a\n", "png")))
+        messages.append(("/zip", compressed(store, stamp, "f", bytes(9), "zip")))
     bag = write_bag(tmp_path / "in", messages)
     done = convert(bag, tmp_path / "out", "--server", server.address, code=1)
     assert f"{TOPIC}: 12 images, 8 answered, 0 failed, 4 refused\n" in done.stdout
     assert "/zip: 12 images, 0 answered, 0 failed, 12 refused\n" in done.stdout
     assert "'mono16' is not supported" in done.stderr
-    assert "must be a JPEG file" in done.stderr
+    assert "must be a JPEG or PNG file" in done.stderr
     assert len(read(tmp_path / "out")[f"{TOPIC}/tracks"]) == 8
 
 

@@ -158,7 +158,8 @@ def test_tracks_and_features_are_those_of_a_stream(server: Server, tmp_path: Pat
     node = nodes("--image", "/front/image_raw", "--server", server.address)
     node.wait_for("connected to the server")
     topic = "/front/image_raw"
-    wanted = ("--tracks", f"{topic}/tracks", "--features", f"{topic}/features", "--clouds", f"{topic}/keypoints")
+    wanted = ["--tracks", f"{topic}/tracks", "--features", f"{topic}/features", "--clouds", f"{topic}/keypoints"]
+    wanted += ["--markers", f"{topic}/markers"]
     found = play(camera_bag(tmp_path / "bag"), *wanted, "--reliable", "--rate", "15")
     assert node.end() == 0
     counts = node.counts(topic)
@@ -168,7 +169,8 @@ def test_tracks_and_features_are_those_of_a_stream(server: Server, tmp_path: Pat
     tracks = {stamp_of(message): message for message in found[f"{topic}/tracks"]}
     features = {stamp_of(message): message for message in found[f"{topic}/features"]}
     clouds = {stamp_of(message): message for message in found[f"{topic}/keypoints"]}
-    assert list(tracks) == list(features) == list(clouds) == sorted(tracks)
+    markers = {stamp_of(message): message for message in found[f"{topic}/markers"]}
+    assert list(tracks) == list(features) == list(clouds) == list(markers) == sorted(tracks)
     assert len(tracks) == counts["answered"]
     # The stream of the node had the frames that were answered.
     answered = [frame for stamp, frame in zip(stamps(), FRAMES, strict=True) if stamp in tracks]
@@ -182,6 +184,8 @@ def test_tracks_and_features_are_those_of_a_stream(server: Server, tmp_path: Pat
             assert np.array_equal(columns(message, "x", "y").T, result.tracks.xy)
             assert np.array_equal(columns(message, "residual")[0], result.tracks.residual)
             assert dict(zip(message["ended_id"], message["ended_reason"], strict=True)) == result.ended_tracks
+            marks = markers[stamp]["points"]
+            assert [[mark["x"], mark["y"]] for mark in marks] == result.tracks.xy.tolist()
             assert result.features is not None
             message = features[stamp]
             assert np.array_equal(columns(message, "x", "y").T, result.features.xy)

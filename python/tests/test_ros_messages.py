@@ -172,6 +172,14 @@ def test_results_are_read_by_rosbags(count: int) -> None:
     assert np.array_equal(points[:, 5], result.tracks.id & 0xFFFFFF)
     assert np.allclose(points[:, 0], (result.tracks.xy[:, 0] - 319.5) / 640)
 
+    data = messages.write_markers(header, features.xy, np.arange(count))
+    marker = store.deserialize_cdr(data, messages.IMAGE_MARKER)
+    assert (marker.type, marker.action, marker.scale, marker.outline_color.g) == (marker.POINTS, marker.ADD, 3.0, 1.0)
+    assert [[point.x, point.y, point.z] for point in marker.points] == [[x, y, 0.0] for x, y in features.xy.tolist()]
+    colours = {(colour.r, colour.g, colour.b) for colour in marker.outline_colors}
+    assert len(colours) == len(marker.outline_colors) == count
+    assert all(max(colour) == 1.0 and min(colour) == 0.0 for colour in colours)
+
 
 def test_every_reason_of_an_ended_track_is_in_the_definition() -> None:
     text = messages.definition(messages.TRACKS)
@@ -400,7 +408,7 @@ def test_flags_come_before_parameters_and_files(tmp_path: Path) -> None:
 def test_namespace_and_remapping_of_ros_arguments() -> None:
     made = parse("--image", "image", "--no-track", "--ros-args", "-r", "__ns:=/robot", "-r", "image:=camera/image")
     assert made.topics == {"/robot/camera/image": False}
-    assert made.results == ("features", "keypoints")
+    assert made.results == ("features", "keypoints", "markers")
     assert made.make_pipeline() == orbserve.PRESETS["orb"]()
 
 

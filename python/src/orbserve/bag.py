@@ -62,7 +62,7 @@ class BagImage:
         """The frame of the image, with the time of its header. ValueError for an image that no server takes."""
         if self.message is None:
             raise self.error or ValueError("the message could not be read")
-        return frame_of(self.message)
+        return frame_of(self.message, png=True)
 
 
 class Bag:

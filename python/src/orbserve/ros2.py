@@ -15,6 +15,7 @@ Below each topic TOPIC of images, without a last /compressed, it publishes with 
     TOPIC/track_points  sensor_msgs/msg/PointCloud2 of the tracks, for RViz and Foxglove
     TOPIC/features      orbserve_msgs/msg/Features
     TOPIC/keypoints     sensor_msgs/msg/PointCloud2 of the features
+    TOPIC/markers       visualization_msgs/msg/ImageMarker of the tracks, or features, on the images of Foxglove
 
 The points of a cloud lie on the plane at 1 m before the camera, in its optical frame; u and v are pixels. Nothing is
 made for a topic without a subscriber. Nodes that read orbserve_msgs have to build that package: --messages prints its

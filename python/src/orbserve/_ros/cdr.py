@@ -87,9 +87,11 @@ class Writer:
         self._put(data, 1)
 
     def column(self, values: npt.ArrayLike, kind: str) -> None:
-        """A sequence of numbers. `kind`: their letter in `struct`, except "?"."""
+        """A sequence of numbers, or with two axes of structures of as many numbers as columns. `kind`: their letter in
+        `struct`, except "?".
+        """
         array = np.ascontiguousarray(values, np.dtype("<" + kind))
-        self.number("I", array.size)
+        self.number("I", len(array))
         if array.size > 0:  # an empty sequence has no padding
             self._put(array.tobytes(), _SIZES[kind])
 

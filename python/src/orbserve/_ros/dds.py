@@ -16,7 +16,7 @@ from cyclonedds.core import SampleState as Sample
 from cyclonedds.core import ViewState as View
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.idl import IdlStruct, make_idl_struct
-from cyclonedds.idl.types import float32, int32, sequence, uint8, uint32, uint64
+from cyclonedds.idl.types import float32, float64, int32, sequence, uint8, uint32, uint64
 from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
@@ -53,6 +53,9 @@ def _struct(kind: str, **fields: Any) -> type[IdlStruct]:
 _TIME = _struct("builtin_interfaces/msg/Time", sec=int32, nanosec=uint32)
 _HEADER = _struct("std_msgs/msg/Header", stamp=_TIME, frame_id=str)
 _POINT_FIELD = _struct("sensor_msgs/msg/PointField", name=str, offset=uint32, datatype=uint8, count=uint32)
+_POINT = _struct("geometry_msgs/msg/Point", x=float64, y=float64, z=float64)
+_COLOUR = _struct("std_msgs/msg/ColorRGBA", r=float32, g=float32, b=float32, a=float32)
+_DURATION = _struct("builtin_interfaces/msg/Duration", sec=int32, nanosec=uint32)
 _SIZE = {"width": uint32, "height": uint32}
 _XY = {"x": sequence[float32], "y": sequence[float32]}
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -74,6 +77,20 @@ _FIELDS: dict[str, dict[str, Any]] = {
         "row_step": uint32,
         "data": sequence[uint8],
         "is_dense": bool,
+    },
+    messages.IMAGE_MARKER: {
+        "ns": str,
+        "id": int32,
+        "type": int32,
+        "action": int32,
+        "position": _POINT,
+        "scale": float32,
+        "outline_color": _COLOUR,
+        "filled": uint8,
+        "fill_color": _COLOUR,
+        "lifetime": _DURATION,
+        "points": sequence[_POINT],
+        "outline_colors": sequence[_COLOUR],
     },
     messages.TRACKS: {
         "group": uint64,

@@ -18,6 +18,7 @@ from .cdr import Reader, Writer
 IMAGE = "sensor_msgs/msg/Image"
 COMPRESSED_IMAGE = "sensor_msgs/msg/CompressedImage"
 POINT_CLOUD = "sensor_msgs/msg/PointCloud2"
+IMAGE_MARKER = "visualization_msgs/msg/ImageMarker"
 TRACKS = "orbserve_msgs/msg/Tracks"
 FEATURES = "orbserve_msgs/msg/Features"
 
@@ -26,11 +27,14 @@ TYPE_HASHES = {
     IMAGE: "RIHS01_d31d41a9a4c4bc8eae9be757b0beed306564f7526c88ea6a4588fb9582527d47",
     COMPRESSED_IMAGE: "RIHS01_15640771531571185e2efc8a100baf923961a4d15d5569652e6cb6691e8e371a",
     POINT_CLOUD: "RIHS01_9198cabf7da3796ae6fe19c4cb3bdd3525492988c70522628af5daa124bae2b5",
+    IMAGE_MARKER: "RIHS01_603152491ef2331c200a5305230d31f6e8704875944b388da0f547c415d11836",
     TRACKS: "RIHS01_3848ba5aa8610aba4aa001bd9c9596cfa68e881a8c54cdba139f99413dba2396",
     FEATURES: "RIHS01_926e9bc3939f62e4c2c89dc600886711945bf730cbf44562ca0db16562416cb6",
 }
 
 _FLOAT32 = 7  # sensor_msgs/PointField.FLOAT32
+_POINTS = 4  # visualization_msgs/ImageMarker.POINTS
+_MARKER_PX = 3.0  # size of a point
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ def write_features(header: Header, group: int, features: Features) -> bytes:
     writer.column(features.octave, "i")
     writer.text(features.descriptor_type.name)
     writer.number("I", features.descriptors.shape[1])
-    writer.column(features.descriptors, "B")
+    writer.column(features.descriptors.reshape(-1), "B")
     return writer.message()
 
 
@@ -203,3 +207,31 @@ def write_track_points(header: Header, size: tuple[int, int], result: FrameResul
     return _write_cloud(
         header, columns | {"id": tracks.id & 0xFFFFFF, "age": tracks.age_frames, "residual": tracks.residual}
     )
+
+
+def _colours(ids: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """(N, 4): a bright colour for each id, red, green, blue and alpha. Neighbours differ by the golden ratio."""
+    hue = (ids * 0.6180339887498949) % 1.0
+    rgb = np.clip(np.abs((hue[:, None] + np.array([0, 2 / 3, 1 / 3])) % 1.0 * 6 - 3) - 1, 0, 1)
+    return np.column_stack([rgb, np.ones(len(ids))]).astype(np.float32)
+
+
+def write_markers(header: Header, xy: npt.NDArray[np.float32], ids: npt.NDArray[Any]) -> bytes:
+    """The message IMAGE_MARKER: points on the image, whose colours follow from the ids."""
+    writer = _start(header)
+    writer.text("orbserve")
+    for number in (0, _POINTS, 0):  # id, type, action
+        writer.number("i", number)
+    for _ in range(3):  # position
+        writer.number("d", 0.0)
+    writer.number("f", _MARKER_PX)
+    for value in (0.0, 1.0, 0.0, 1.0):  # outline_color
+        writer.number("f", value)
+    writer.number("B", 0)  # filled
+    for _ in range(4):  # fill_color
+        writer.number("f", 0.0)
+    writer.number("i", 0)  # lifetime
+    writer.number("I", 0)
+    writer.column(np.column_stack([xy, np.zeros(len(xy))]), "d")
+    writer.column(_colours(ids), "f")
+    return writer.message()

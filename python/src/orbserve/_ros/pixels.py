@@ -32,13 +32,13 @@ _ENCODINGS = {
 }
 
 
-def frame_of(image: AnyImage, capture_time: float | None = None) -> Frame:
+def frame_of(image: AnyImage, capture_time: float | None = None, png: bool = False) -> Frame:
     """The frame of a message. Its pixels share the memory of the message, except RGBA and UYVY. ValueError for an image
-    that no server takes, with the values that are allowed.
+    that no server takes, with the values that are allowed. png: take PNG files, which are decoded here.
     """
     stamp = image.header.stamp_ns
     if isinstance(image, CompressedImage):
-        return Frame(_jpeg_of(image), timestamp_ns=stamp, capture_time=capture_time)
+        return Frame(_file_of(image, png), timestamp_ns=stamp, capture_time=capture_time)
     if image.encoding not in _ENCODINGS:
         hint = " (debayer it before, for example by image_proc)" if image.encoding.startswith("bayer_") else ""
         raise ValueError(
@@ -73,10 +73,11 @@ def _rows_of(image: Image, row_bytes: int) -> np.ndarray[tuple[int, int], np.dty
     return np.lib.stride_tricks.as_strided(data, (image.height, row_bytes), (image.step, 1), writeable=False)
 
 
-def _jpeg_of(image: CompressedImage) -> memoryview:
-    """The JPEG file of the message. Its content decides: drivers write all sorts of texts as the format."""
-    data = image.data
-    if data.size < 3 or data[:3].tobytes() != b"\xff\xd8\xff":
-        got = f"format {shown(image.format)!r} with data that begin with {data[:8].tobytes()!r}"
-        raise ValueError(f"a compressed image must be a JPEG file; got {got}")
-    return np.ascontiguousarray(data).data.cast("B")
+def _file_of(image: CompressedImage, png: bool) -> memoryview:
+    """The file of the message. Its content decides: drivers write all sorts of texts as the format."""
+    start = image.data[:8].tobytes()
+    if not start.startswith(b"\xff\xd8\xff") and not (png and start == b"\x89PNG\r\n\x1a\n"):
+        wanted = "a JPEG or PNG file" if png else "a JPEG file"
+        got = f"format {shown(image.format)!r} with data that begin with {start!r}"
+        raise ValueError(f"a compressed image must be {wanted}; got {got}")
+    return np.ascontiguousarray(image.data).data.cast("B")

@@ -14,6 +14,7 @@ TYPES = {
     "track_points": messages.POINT_CLOUD,
     "features": messages.FEATURES,
     "keypoints": messages.POINT_CLOUD,
+    "markers": messages.IMAGE_MARKER,
 }
 
 
@@ -55,7 +56,11 @@ def write(
         return messages.write_tracks(header, group, size, result)
     if name == "track_points":
         return messages.write_track_points(header, size, result, settings.focal_px)
+    if name == "markers" and settings.track:
+        return messages.write_markers(header, result.tracks.xy, result.tracks.id)
     assert features is not None  # not omitted, as they are wanted
+    if name == "markers":
+        return messages.write_markers(header, features.xy, features.octave)
     if name == "features":
         return messages.write_features(header, group, features)
     return messages.write_keypoints(header, features, settings.focal_px)

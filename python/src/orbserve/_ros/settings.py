@@ -17,7 +17,7 @@ import orbserve
 
 from . import names
 
-RESULTS = ("tracks", "track_points", "features", "keypoints")
+RESULTS = ("tracks", "track_points", "features", "keypoints", "markers")
 
 # Options of --ros-args that have a value and mean nothing here.
 _IGNORED_WITH_VALUE = ("--log-level", "--log-config-file", "--log-file-name", "-e", "--enclave")
@@ -38,9 +38,7 @@ class Settings:
     preset: str = _option("", "preset of the pipeline; default: odometry, without tracks orb", "NAME")
     pipeline: str = _option("", "file of a pipeline, as that of `orbserve --pipeline`", "FILE")
     max_features: int = _option(0, "wanted number of features, and of tracks; 0 = the preset's", "N")
-    publish: tuple[str, ...] = _option(
-        (), "what to publish; default: all, without tracks features and keypoints", None, RESULTS
-    )
+    publish: tuple[str, ...] = _option((), "what to publish; again for more; default: all", None, RESULTS)
     slop: float = _option(
         0.0, "group the images of all cameras whose stamps differ by so many seconds at most; 0 = no groups", "SECONDS"
     )
