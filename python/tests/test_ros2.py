@@ -26,7 +26,7 @@ from .ros_bags import compressed, need, raw, typestore, write_bag
 
 PLAYER = Path(__file__).with_name("ros2_player.py")
 # Tests of other checkouts that run on this machine are in other domains.
-DOMAIN = 100 + os.getpid() % 100
+DOMAIN = 2 + os.getpid() % 98
 SECOND = 1_000_000_000
 
 pytestmark = pytest.mark.usefixtures("packages")

@@ -238,7 +238,6 @@ class Participant:
         except DDSException as error:
             raise OSError(f"DDS cannot start in the domain {domain_id}: {error}") from None
         self._waiting: Any = WaitSet(self._participant)
-        self._publications: Any = BuiltinDataReader(self._participant, BuiltinTopicDcpsPublication)
 
     def _topic(self, topic: str, kind: str) -> Any:
         made = Topic(self._participant, wire_topic(topic), _TYPES[kind])
@@ -264,7 +263,9 @@ class Participant:
     def published(self) -> dict[str, set[str]]:
         """Names in DDS of all topics with publishers that were found, with their types."""
         found: dict[str, set[str]] = {}
-        for sample in self._publications.read(10_000):
+        # Not kept: it would hold what was received of every publisher that has ever been there.
+        publications = BuiltinDataReader(self._participant, BuiltinTopicDcpsPublication)
+        for sample in publications.read(10_000):
             if getattr(sample, "topic_name", None):
                 found.setdefault(sample.topic_name, set()).add(sample.type_name)
         return found
@@ -272,4 +273,4 @@ class Participant:
     def close(self) -> None:
         """Leaves the domain."""
         # Entities are deleted when Python frees them; the participant's deletion takes its children along.
-        self._participant = self._waiting = self._publications = None
+        self._participant = self._waiting = None
