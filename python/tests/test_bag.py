@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,23 @@ def test_a_local_server_is_started(tmp_path: Path, folder: Path, monkeypatch: py
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     convert(camera_bag(tmp_path / "in"), tmp_path / "out.mcap")
     assert len(read(tmp_path / "out.mcap")[f"{TOPIC}/tracks"]) == 12
+
+
+def test_nothing_is_left_of_a_conversion_that_is_ended(tmp_path: Path, server: Server) -> None:
+    store = typestore()
+    frames = flight(4, (640, 480))
+    images = [raw(store, SECOND + i, "f", frames[i % 4]) for i in range(400)]
+    bag = write_bag(tmp_path / "in", ((TOPIC, image) for image in images))
+    command = [sys.executable, "-m", "orbserve.bag", str(bag), str(tmp_path / "out"), "--server", server.address]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 30
+    while not list(tmp_path.glob(".orbserve-*")) and time.monotonic() < end:
+        time.sleep(0.01)
+    process.terminate()
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "interrupted; nothing was written" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_wrong_usage(server: Server, tmp_path: Path) -> None:

@@ -443,11 +443,22 @@ def test_a_wrong_file_of_parameters_is_an_error(tmp_path: Path, text: str, messa
         ((), "no camera"),
         (("--image", "a", "--compressed", "/a"), "/a is given twice"),
         (("--image", "a-b"), "a topic is such as"),
+        (("--image", "/a", "--compressed", "/a/compressed"), "results would have the topics /a/features, /a/keypoints"),
+        (("--image", "/a", "-r", "/a/tracks:=/a/features"), "results would have the topics /a/features"),
     ],
 )
 def test_wrong_topics_are_an_error(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _ = parse(*arguments).topics
+
+
+def test_remapped_results_of_two_topics_are_allowed() -> None:
+    names = ("tracks", "track_points", "features", "keypoints", "markers")
+    rules = [text for name in names for text in ("-r", f"/a/{name}:=/b/{name}")]
+    parse("--image", "/a", *rules)
+    made = parse("--image", "/a", "--compressed", "/a/compressed", "--publish", "tracks", "--node", "n")
+    with pytest.raises(ValueError, match="remap those of /a/compressed"):
+        _ = made.topics
 
 
 @pytest.mark.parametrize("domain", ["233", "-1", "x", "1.0"])

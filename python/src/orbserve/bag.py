@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import importlib.util
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter, deque
@@ -219,7 +220,7 @@ class _Conversion:
         result = topic.numbers.renumber(result)
         for name in self._settings.results:
             data = results.write(name, image.message.header, 0, results.size_of(image.message), result, self._settings)
-            self._output.write(results.topic(topic.topic, name), results.TYPES[name], image.time_ns, data)
+            self._output.write(options.result_topic(topic.topic, name), results.TYPES[name], image.time_ns, data)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -254,6 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         parser.error(shown(str(error)))
     log = Log("orbserve.bag")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what is half written is removed
     with contextlib.ExitStack() as stack:
         try:
             bag = stack.enter_context(Bag(parsed.bag, parsed.topic))

@@ -45,9 +45,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from importlib import resources
 
 import orbserve
@@ -120,9 +122,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (orbserve.OrbserveError, RuntimeError, ValueError, OSError) as error:
             log("ERROR", str(error))
             return 1
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: bridge.stop())
+        _stop_at_signals(bridge.stop)
         return 0 if bridge.run() else 1
+
+
+def _stop_at_signals(stop: Callable[[], None]) -> None:
+    """Calls `stop` at the first signal, from a thread: in a handler it could wait for a lock that the main thread has.
+    A second signal ends the process.
+    """
+    reading, writing = os.pipe()
+
+    def handle(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        os.write(writing, b"\0")
+
+    def wait() -> None:
+        os.read(reading, 1)
+        stop()
+
+    threading.Thread(target=wait, name="orbserve signals", daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from .log import Log
 from .messages import AnyImage, Header
 from .names import topic_of_wire, wire_topic, wire_type
 from .pixels import frame_of
-from .settings import Settings
+from .settings import Settings, result_topic
 from .tracks import TrackNumbers
 
 _WAKE_SECONDS = 0.2  # most time until the taking thread sees that the bridge stops
@@ -73,7 +73,7 @@ class Camera:
         self.subscription = participant.subscribe(topic, self.kind, settings.reliable, settings.depth)
         self.publishers = {
             name: participant.advertise(
-                settings.remapping(results.topic(topic, name)), results.TYPES[name], settings.reliable_results
+                settings.remapping(result_topic(topic, name)), results.TYPES[name], settings.reliable_results
             )
             for name in settings.results
         }

@@ -18,11 +18,6 @@ TYPES = {
 }
 
 
-def topic(images: str, name: str) -> str:
-    """Topic of a result, by that of the images."""
-    return f"{images.removesuffix('/compressed')}/{name}"
-
-
 def omit_features(settings: Settings) -> bool:
     """True if no result needs the features."""
     return settings.track and not {"features", "keypoints"} & set(settings.results)

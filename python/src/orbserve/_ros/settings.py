@@ -23,6 +23,11 @@ RESULTS = ("tracks", "track_points", "features", "keypoints", "markers")
 _IGNORED_WITH_VALUE = ("--log-level", "--log-config-file", "--log-file-name", "-e", "--enclave")
 
 
+def result_topic(images: str, name: str) -> str:
+    """Topic of a result, by that of the images."""
+    return f"{images.removesuffix('/compressed')}/{name}"
+
+
 def _option(default: Any, help: str, metavar: str | None = None, choices: Sequence[str] | None = None) -> Any:
     return dataclasses.field(default=default, metadata={"help": help, "metavar": metavar, "choices": choices})
 
@@ -95,6 +100,13 @@ class Settings:
         for topic, _ in topics:
             if sum(topic == other for other, _ in topics) > 1:
                 raise ValueError(f"the topic {topic} is given twice")
+        published: set[str] = set()
+        for topic, _ in topics:
+            own = {remapping(result_topic(topic, name)) for name in self.results}
+            if len(own) < len(self.results) or own & published:
+                both = ", ".join(sorted(own & published or own))
+                raise ValueError(f"several results would have the topics {both}; remap those of {topic}")
+            published |= own
         return dict(topics)
 
     @property
