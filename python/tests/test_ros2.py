@@ -224,6 +224,45 @@ def test_jpeg_files_of_a_compressed_topic(server: Server, tmp_path: Path, nodes:
             assert (message["width"], message["height"]) == (320, 240)
 
 
+def test_images_of_six_megabytes_arrive(server: Server, tmp_path: Path, nodes: Any) -> None:
+    limit = int(Path("/proc/sys/net/core/rmem_max").read_text())
+    if limit < 4_000_000:
+        pytest.skip(f"net.core.rmem_max is {limit}: large images are NOT tested")
+    topic = "/front/image_raw"
+    node = nodes("--image", topic, "--server", server.address)
+    node.wait_for("connected to the server")
+    store = typestore()
+    frames = flight(2, (1920, 1080))
+    images = [
+        raw(store, stamp, "f", np.repeat(frames[i % 2][:, :, None], 3, 2), "rgb8") for i, stamp in enumerate(stamps(8))
+    ]
+    bag = write_bag(tmp_path / "bag", ((topic, image) for image in images))
+    found = play(bag, "--tracks", f"{topic}/tracks", "--reliable", "--rate", "4")
+    assert node.end() == 0
+    assert node.counts(topic)["images"] >= 7
+    assert len(found[f"{topic}/tracks"]) >= 6
+
+
+def test_a_publisher_without_images_is_named(server: Server, nodes: Any) -> None:
+    code = (
+        "import ros2_player as p, argparse, sys, time; "
+        "none = argparse.Namespace(domain=int(sys.argv[1]), reliable=False, "
+        "tracks=[], features=[], clouds=[], markers=[]); "
+        "player = p.Player(none); writer = player.writer('/quiet', 'Image'); time.sleep(60)"
+    )
+    environment = {**os.environ, "CYCLONEDDS_URI": LOOPBACK}
+    player = subprocess.Popen([sys.executable, "-c", code, str(DOMAIN)], env=environment, cwd=PLAYER.parent)
+    node = nodes("--image", "/quiet", "--server", server.address)
+    try:
+        node.wait_for(
+            "/quiet: a publisher is matched, but no image has come; large ones need a larger net.core.rmem_max"
+        )
+    finally:
+        player.kill()
+        player.wait()
+    assert node.end() == 0
+
+
 def test_images_of_two_cameras_are_grouped(server: Server, tmp_path: Path, nodes: Any) -> None:
     topics = ["/left/image_raw", "/right/image_raw"]
     cameras = [argument for topic in topics for argument in ("--image", topic)]

@@ -34,8 +34,8 @@ A file of parameters has the names of the flags with underscores:
         image: [/left/image_raw, /right/image_raw]
         slop: 0.01
 
-Large images over UDP need a large socket buffer: sysctl -w net.core.rmem_max=33554432, and in CYCLONEDDS_URI
-<CycloneDDS><Domain><Internal><SocketReceiveBufferSize min="16MB"/></Internal></Domain></CycloneDDS>
+Images that are larger than the buffer of a socket get lost on their way: sysctl -w net.core.rmem_max=33554432 on the
+machines that receive them.
 
 Exit codes: 0 stopped by SIGINT or SIGTERM, 1 it had to give up, 2 wrong usage.
 """

@@ -327,7 +327,12 @@ class Bridge:
             begun = time.monotonic()
 
     def _say_who_is_missing(self) -> None:
-        """Names cameras without a publisher, and topics that have images."""
+        """Names cameras without a publisher or an image, and topics that have images."""
+        for camera in self._cameras:
+            if camera.subscription.publishers > 0 and camera.counts["received"] == 0:
+                limit = dds.socket_buffer_limit()
+                hint = "" if limit is None else f"; large ones need a larger net.core.rmem_max than {limit}"
+                self._log("WARN", f"{camera.topic}: a publisher is matched, but no image has come{hint}")
         lonely = [camera for camera in self._cameras if camera.subscription.publishers == 0]
         if not lonely:
             return

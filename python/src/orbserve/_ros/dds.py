@@ -26,6 +26,8 @@ from . import messages
 from .names import wire_topic, wire_type
 
 _ANY = Sample.Any | View.Any | Instance.Any
+# An image is a burst of packets, of which the usual buffer holds a megabyte. The kernel limits the wish (rmem_max).
+_LARGE_BUFFERS = "<CycloneDDS><Domain><Internal><SocketReceiveBufferSize max='32MB'/></Internal></Domain></CycloneDDS>"
 _LOOPBACK = (
     "<CycloneDDS><Domain>"
     "<General><Interfaces><NetworkInterface address='127.0.0.1'/></Interfaces></General>"
@@ -135,6 +137,15 @@ class _Raw:
         return self.data
 
 
+def socket_buffer_limit() -> int | None:
+    """Largest buffer that the kernel gives a socket, bytes; None: not known."""
+    try:
+        with open("/proc/sys/net/core/rmem_max", encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
+
+
 def _qos(kind: str, reliable: bool, depth: int) -> Qos:
     # A subscriber that does not keep up must not hold the bridge back: it loses messages.
     reliability = Policy.Reliability.Reliable(max_blocking_time=0) if reliable else Policy.Reliability.BestEffort
@@ -230,10 +241,11 @@ class Participant:
         """
         localhost = os.environ.get("ROS_LOCALHOST_ONLY") == "1"
         localhost |= os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "").upper() == "LOCALHOST"
-        given = [os.environ.get("CYCLONEDDS_URI", ""), _LOOPBACK if localhost else ""]
+        # The later ones count.
+        configuration = [_LARGE_BUFFERS, os.environ.get("CYCLONEDDS_URI", ""), _LOOPBACK if localhost else ""]
         try:
             # The domain has to live as long as the participant.
-            self._domain = Domain(domain_id, ",".join(filter(None, given))) if localhost else None
+            self._domain = Domain(domain_id, ",".join(filter(None, configuration)))
             self._participant: Any = DomainParticipant(domain_id)
         except DDSException as error:
             raise OSError(f"DDS cannot start in the domain {domain_id}: {error}") from None
