@@ -7,7 +7,7 @@
     bag.py drive.mcap /camera/image_raw --tracks tracks.csv
 
 One NPZ file for each message, named by its time in nanoseconds; tracks as lines of one CSV file. Needs rosbags. Without
---server a local server is used, or started.
+--server a local server is used, or started. `python -m orbserve.bag` writes a bag instead.
 """
 
 from __future__ import annotations
@@ -17,57 +17,19 @@ import csv
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from rosbags.highlevel import AnyReader
 
 import orbserve
-
-# Channels and name of the pixel format here, by the name of ROS.
-ENCODINGS = {
-    "mono8": (1, "gray"),
-    "8UC1": (1, "gray"),
-    "bgr8": (3, "bgr"),
-    "8UC3": (3, "bgr"),
-    "rgb8": (3, "rgb"),
-    "bgra8": (4, "bgra"),
-    "8UC4": (4, "bgra"),
-    "rgba8": (4, "rgb"),  # of which three are taken
-    "yuv422_yuy2": (2, "yuyv"),
-    "yuyv": (2, "yuyv"),
-    "nv12": (1, "nv12"),
-    "nv21": (1, "nv12"),  # the same grey
-    "i420": (1, "i420"),
-}
-
-
-def frame_of(message: Any, time_ns: int) -> orbserve.Frame:
-    """The frame of a sensor_msgs/Image or a sensor_msgs/CompressedImage with a JPEG or PNG."""
-    if hasattr(message, "format"):
-        return orbserve.Frame(message.data.tobytes(), timestamp_ns=time_ns)
-    if message.encoding not in ENCODINGS:
-        raise ValueError(f"encoding {message.encoding!r} is not read; known are {', '.join(ENCODINGS)}")
-    channels, name = ENCODINGS[message.encoding]
-    rows = np.asarray(message.data, np.uint8).reshape(-1, message.step)
-    pixels = rows[:, : message.width * channels].reshape(len(rows), message.width, channels)
-    if message.encoding == "rgba8":
-        pixels = pixels[:, :, :3]
-    return orbserve.Frame(pixels, format=name, timestamp_ns=time_ns)
+from orbserve.bag import Bag
 
 
 def frames_of(bag: Path, topic: str) -> Iterator[orbserve.Frame]:
     """The images of a topic with the times of their headers."""
-    with AnyReader([bag]) as reader:
-        connections = [connection for connection in reader.connections if connection.topic == topic]
-        if not connections:
-            # Names of a file are shown without control characters.
-            topics = sorted({ascii(c.topic)[1:-1] for c in reader.connections if "Image" in c.msgtype})
-            raise SystemExit(f"{bag} has no topic {topic}; images are in {', '.join(topics) or 'no topic'}")
-        for connection, _, data in reader.messages(connections=connections):
-            message: Any = reader.deserialize(data, connection.msgtype)
-            stamp = message.header.stamp
-            yield frame_of(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
+    try:
+        with Bag(bag, [topic]) as opened:
+            for image in opened.images():
+                yield image.frame()
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
 
 
 def pipeline_of(arguments: argparse.Namespace) -> orbserve.Pipeline:
