@@ -24,7 +24,7 @@ from rosbags.highlevel import AnyReader
 
 import orbserve
 
-# Channels and name of the pixel format here, by the name of ROS.
+# Bytes of a pixel and name of the pixel format here, by the name of ROS.
 ENCODINGS = {
     "mono8": (1, "gray"),
     "8UC1": (1, "gray"),
@@ -33,7 +33,15 @@ ENCODINGS = {
     "rgb8": (3, "rgb"),
     "bgra8": (4, "bgra"),
     "8UC4": (4, "bgra"),
-    "rgba8": (4, "rgb"),  # of which three are taken
+    "rgba8": (4, "rgba"),
+    "mono16": (2, "gray16"),
+    "16UC1": (2, "gray16"),
+    "bayer_rggb8": (1, "bayer_rggb8"),
+    "bayer_bggr8": (1, "bayer_bggr8"),
+    "bayer_gbrg8": (1, "bayer_gbrg8"),
+    "bayer_grbg8": (1, "bayer_grbg8"),
+    "yuv422": (2, "uyvy"),
+    "uyvy": (2, "uyvy"),
     "yuv422_yuy2": (2, "yuyv"),
     "yuyv": (2, "yuyv"),
     "nv12": (1, "nv12"),
@@ -48,11 +56,11 @@ def frame_of(message: Any, time_ns: int) -> orbserve.Frame:
         return orbserve.Frame(message.data.tobytes(), timestamp_ns=time_ns)
     if message.encoding not in ENCODINGS:
         raise ValueError(f"encoding {message.encoding!r} is not read; known are {', '.join(ENCODINGS)}")
-    channels, name = ENCODINGS[message.encoding]
+    pixel_bytes, name = ENCODINGS[message.encoding]
     rows = np.asarray(message.data, np.uint8).reshape(-1, message.step)
-    pixels = rows[:, : message.width * channels].reshape(len(rows), message.width, channels)
-    if message.encoding == "rgba8":
-        pixels = pixels[:, :, :3]
+    pixels = rows[:, : message.width * pixel_bytes].reshape(len(rows), message.width, pixel_bytes)
+    if name == "gray16":
+        pixels = np.ascontiguousarray(pixels).view(">u2" if message.is_bigendian else "<u2")
     return orbserve.Frame(pixels, format=name, timestamp_ns=time_ns)
 
 
