@@ -50,8 +50,8 @@ ENCODINGS = {
 }
 
 
-def frame_of(message: Any, time_ns: int) -> orbserve.Frame:
-    """The frame of a sensor_msgs/Image or a sensor_msgs/CompressedImage with a JPEG or PNG."""
+def frame_of(message: Any, time_ns: int, window: tuple[int, int] | None) -> orbserve.Frame:
+    """The frame of a sensor_msgs/Image or a sensor_msgs/CompressedImage with a JPEG or PNG. `window`: of 16 bits."""
     if hasattr(message, "format"):
         return orbserve.Frame(message.data.tobytes(), timestamp_ns=time_ns)
     if message.encoding not in ENCODINGS:
@@ -61,10 +61,11 @@ def frame_of(message: Any, time_ns: int) -> orbserve.Frame:
     pixels = rows[:, : message.width * pixel_bytes].reshape(len(rows), message.width, pixel_bytes)
     if name == "gray16":
         pixels = np.ascontiguousarray(pixels).view(">u2" if message.is_bigendian else "<u2")
+        return orbserve.Frame(pixels, format=name, window=window, timestamp_ns=time_ns)
     return orbserve.Frame(pixels, format=name, timestamp_ns=time_ns)
 
 
-def frames_of(bag: Path, topic: str) -> Iterator[orbserve.Frame]:
+def frames_of(bag: Path, topic: str, window: tuple[int, int] | None) -> Iterator[orbserve.Frame]:
     """The images of a topic with the times of their headers."""
     with AnyReader([bag]) as reader:
         connections = [connection for connection in reader.connections if connection.topic == topic]
@@ -75,7 +76,7 @@ def frames_of(bag: Path, topic: str) -> Iterator[orbserve.Frame]:
         for connection, _, data in reader.messages(connections=connections):
             message: Any = reader.deserialize(data, connection.msgtype)
             stamp = message.header.stamp
-            yield frame_of(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
+            yield frame_of(message, stamp.sec * 1_000_000_000 + stamp.nanosec, window)
 
 
 def pipeline_of(arguments: argparse.Namespace) -> orbserve.Pipeline:
@@ -125,6 +126,7 @@ def main() -> None:
     chosen.add_argument("--preset", choices=sorted(orbserve.PRESETS), help="default: orb, or one that tracks")
     chosen.add_argument("--pipeline", type=Path, help="file of a pipeline, as that of `orbserve --pipeline`")
     parser.add_argument("--max-features", type=int, help="wanted number of features; default: the preset's")
+    parser.add_argument("--window", type=int, nargs=2, help="values of 16-bit images that become black and white")
     parser.add_argument("--server", help="address of a server; default: a local one")
     arguments = parser.parse_args()
     if arguments.out is None and arguments.tracks is None:
@@ -133,7 +135,7 @@ def main() -> None:
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     pipeline = pipeline_of(arguments)
-    frames = frames_of(arguments.bag, arguments.topic)
+    frames = frames_of(arguments.bag, arguments.topic, arguments.window)
     with orbserve.Client(arguments.server) if arguments.server else orbserve.local() as client:
         if arguments.tracks is not None:
             count = write_tracks(client, pipeline, frames, arguments)
