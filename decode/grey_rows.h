@@ -9,13 +9,22 @@
 
 #include <cstdint>
 
+#include "features/algo/grey.h"
+
 namespace orbserve {
 
 void GreyRowFromRgb(const uint8_t* rgb, int width_px, uint8_t* grey);
 void GreyRowFromBgr(const uint8_t* bgr, int width_px, uint8_t* grey);
 void GreyRowFromBgra(const uint8_t* bgra, int width_px, uint8_t* grey);
+void GreyRowFromRgba(const uint8_t* rgba, int width_px, uint8_t* grey);
 // Every second byte, from the first.
 void GreyRowFromYuyv(const uint8_t* yuyv, int width_px, uint8_t* grey);
+// Every second byte, from the second.
+void GreyRowFromUyvy(const uint8_t* uyvy, int width_px, uint8_t* grey);
+// Little-endian pixels at any address.
+void GreyRowFrom16Bits(const uint8_t* pixels, GreyWindow window, int width_px, uint8_t* grey);
+// `width_px` >= 2.
+void GreyRowFromBayer(const BayerRows& rows, BayerFilters filters, int width_px, uint8_t* grey);
 
 }  // namespace orbserve
 

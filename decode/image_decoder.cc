@@ -87,6 +87,20 @@ absl::string_view PixelFormatName(PixelFormat format) {
       return "I420";
     case PixelFormat::kYuyv:
       return "YUYV";
+    case PixelFormat::kGray16:
+      return "GRAY16";
+    case PixelFormat::kRgba8:
+      return "RGBA8";
+    case PixelFormat::kUyvy:
+      return "UYVY";
+    case PixelFormat::kBayerRggb8:
+      return "BAYER_RGGB8";
+    case PixelFormat::kBayerBggr8:
+      return "BAYER_BGGR8";
+    case PixelFormat::kBayerGbrg8:
+      return "BAYER_GBRG8";
+    case PixelFormat::kBayerGrbg8:
+      return "BAYER_GRBG8";
   }
   return "unknown";
 }

@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "decode/decode_helpers.h"
+#include "features/algo/grey.h"
 #include "features/image_view.h"
 
 namespace orbserve {
@@ -38,14 +39,23 @@ struct ImageLimits {
 };
 
 enum class PixelFormat {
-  kJpeg,   // one whole file
-  kGray8,  // 1 byte a pixel
-  kRgb8,   // 3 bytes a pixel
-  kBgr8,   // 3 bytes a pixel
-  kBgra8,  // 4 bytes a pixel, alpha ignored
-  kNv12,   // Y plane, then (or not) a plane of interleaved chroma at half size
-  kI420,   // Y plane, then (or not) two planes of chroma at half size
-  kYuyv,   // 2 bytes a pixel, Y first; even widths only
+  kJpeg,    // one whole file
+  kGray8,   // 1 byte a pixel
+  kRgb8,    // 3 bytes a pixel
+  kBgr8,    // 3 bytes a pixel
+  kBgra8,   // 4 bytes a pixel, alpha ignored
+  kNv12,    // Y plane, then (or not) a plane of interleaved chroma at half size
+  kI420,    // Y plane, then (or not) two planes of chroma at half size
+  kYuyv,    // 2 bytes a pixel, Y first; even widths only
+  kGray16,  // 2 bytes a pixel, little-endian
+  kRgba8,   // 4 bytes a pixel, alpha ignored
+  kUyvy,    // 2 bytes a pixel, Y second; even widths only
+  // 1 byte a pixel of a Bayer mosaic, named by the first two pixels of two rows; sides from 2
+  // pixels
+  kBayerRggb8,
+  kBayerBggr8,
+  kBayerGbrg8,
+  kBayerGrbg8,
 };
 
 // "JPEG", "GRAY8", ...
@@ -62,6 +72,7 @@ struct EncodedImage {
   absl::Span<const uint8_t> bytes;
   // Instead of `bytes`, raw formats only: the image in the pieces in which it came.
   absl::Span<const BytePiece> pieces = {};
+  GreyWindow window = {};  // GRAY16
 
   int64_t size_bytes() const;
 };

@@ -4,8 +4,10 @@
 #include "decode/raw_image.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,16 +34,56 @@ int64_t RowBytes(PixelFormat format, int64_t width_px) {
     case PixelFormat::kGray8:
     case PixelFormat::kNv12:
     case PixelFormat::kI420:
+    case PixelFormat::kBayerRggb8:
+    case PixelFormat::kBayerBggr8:
+    case PixelFormat::kBayerGbrg8:
+    case PixelFormat::kBayerGrbg8:
       return width_px;
     case PixelFormat::kYuyv:
+    case PixelFormat::kUyvy:
+    case PixelFormat::kGray16:
       return 2 * width_px;
     case PixelFormat::kRgb8:
     case PixelFormat::kBgr8:
       return 3 * width_px;
     case PixelFormat::kBgra8:
+    case PixelFormat::kRgba8:
       return 4 * width_px;
   }
   return 0;
+}
+
+// Filters of the first row of a mosaic, nothing for other formats.
+std::optional<BayerFilters> FiltersOf(PixelFormat format) {
+  switch (format) {
+    case PixelFormat::kBayerRggb8:
+      return BayerFilters{.green_first = false, .red = true};
+    case PixelFormat::kBayerBggr8:
+      return BayerFilters{.green_first = false, .red = false};
+    case PixelFormat::kBayerGbrg8:
+      return BayerFilters{.green_first = true, .red = false};
+    case PixelFormat::kBayerGrbg8:
+      return BayerFilters{.green_first = true, .red = true};
+    default:
+      return std::nullopt;
+  }
+}
+
+// Requirements of single formats.
+absl::Status CheckFormat(const EncodedImage& image) {
+  const absl::string_view name = PixelFormatName(image.format);
+  const bool is_packed = image.format == PixelFormat::kYuyv || image.format == PixelFormat::kUyvy;
+  if (is_packed && image.width_px % 2 != 0) {
+    return BadImage(absl::StrCat(name, ": width must be even; got ", image.width_px));
+  }
+  if (image.format == PixelFormat::kGray16 && image.stride_bytes % 2 != 0) {
+    return BadImage(absl::StrCat(name, ": stride_bytes must be even; got ", image.stride_bytes));
+  }
+  if (FiltersOf(image.format).has_value() && (image.width_px < 2 || image.height_px < 2)) {
+    return BadImage(absl::StrCat(name, ": sides must be at least 2 pixels; got ", image.width_px,
+                                 "x", image.height_px));
+  }
+  return absl::OkStatus();
 }
 
 // A plane's bytes: whole rows, or the last one without its padding.
@@ -79,8 +121,8 @@ class RowReader {
     if (pieces_.empty()) piece_ = image.bytes;
   }
 
-  // The bytes of the next row, valid until the next call: where they lie or, where they begin in
-  // one piece and end in another, a copy.
+  // The bytes of the next row, valid until the third call after this one: where they lie or, where
+  // they begin in one piece and end in another, a copy.
   const uint8_t* Next() {
     Skip(skip_bytes_);
     skip_bytes_ = padding_bytes_;
@@ -89,14 +131,16 @@ class RowReader {
       piece_.remove_prefix(row_bytes_);
       return row;
     }
-    row_.clear();
-    while (row_.size() < row_bytes_) {
+    std::vector<uint8_t>& row = copies_[next_copy_];
+    next_copy_ = (next_copy_ + 1) % copies_.size();
+    row.clear();
+    while (row.size() < row_bytes_) {
       TakePiece();
-      const BytePiece part = piece_.subspan(0, row_bytes_ - row_.size());
-      row_.insert(row_.end(), part.begin(), part.end());
+      const BytePiece part = piece_.subspan(0, row_bytes_ - row.size());
+      row.insert(row.end(), part.begin(), part.end());
       piece_.remove_prefix(part.size());
     }
-    return row_.data();
+    return row.data();
   }
 
  private:
@@ -119,17 +163,29 @@ class RowReader {
   const size_t padding_bytes_;          // between two rows
   const size_t row_bytes_;
   size_t skip_bytes_ = 0;  // before the next row
-  std::vector<uint8_t> row_;
+  std::array<std::vector<uint8_t>, 3> copies_;
+  size_t next_copy_ = 0;
 };
+
+void DecodeBayer(const BayerFilters& filters, RowReader& rows, const MutableImageView& out) {
+  const uint8_t* above = nullptr;
+  const uint8_t* row = rows.Next();
+  for (int y = 0; y < out.height_px; ++y) {
+    const bool is_last = y + 1 == out.height_px;
+    const uint8_t* const below = is_last ? above : rows.Next();
+    GreyRowFromBayer({y == 0 ? below : above, row, below}, filters.OfRow(y), out.width_px,
+                     out.Row(y));
+    above = row;
+    row = below;
+  }
+}
 
 }  // namespace
 
 absl::StatusOr<ImageHeader> ReadRawHeader(const EncodedImage& image, const ImageLimits& limits) {
   const absl::string_view name = PixelFormatName(image.format);
   ORBSERVE_RETURN_IF_ERROR(CheckImageSize(image.width_px, image.height_px, limits));
-  if (image.format == PixelFormat::kYuyv && image.width_px % 2 != 0) {
-    return BadImage(absl::StrCat("YUYV: width must be even; got ", image.width_px));
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckFormat(image));
   const int64_t row_bytes = RowBytes(image.format, image.width_px);
   const int64_t stride_bytes = image.stride_bytes == 0 ? row_bytes : image.stride_bytes;
   if (stride_bytes < row_bytes || stride_bytes > kMaxStrideBytes) {
@@ -163,10 +219,18 @@ absl::StatusOr<ImageHeader> ReadRawHeader(const EncodedImage& image, const Image
 
 void DecodeRaw(const EncodedImage& image, const ImageHeader& header, const MutableImageView& out) {
   RowReader rows(image, header.stride_bytes, RowBytes(image.format, header.width_px));
+  if (const auto filters = FiltersOf(image.format); filters.has_value()) {
+    DecodeBayer(*filters, rows, out);
+    return;
+  }
   for (int y = 0; y < header.height_px; ++y) {
     const uint8_t* const row = rows.Next();
     switch (image.format) {
       case PixelFormat::kJpeg:
+      case PixelFormat::kBayerRggb8:
+      case PixelFormat::kBayerBggr8:
+      case PixelFormat::kBayerGbrg8:
+      case PixelFormat::kBayerGrbg8:
         break;
       case PixelFormat::kGray8:
       case PixelFormat::kNv12:
@@ -184,6 +248,15 @@ void DecodeRaw(const EncodedImage& image, const ImageHeader& header, const Mutab
         break;
       case PixelFormat::kYuyv:
         GreyRowFromYuyv(row, header.width_px, out.Row(y));
+        break;
+      case PixelFormat::kGray16:
+        GreyRowFrom16Bits(row, image.window, header.width_px, out.Row(y));
+        break;
+      case PixelFormat::kRgba8:
+        GreyRowFromRgba(row, header.width_px, out.Row(y));
+        break;
+      case PixelFormat::kUyvy:
+        GreyRowFromUyvy(row, header.width_px, out.Row(y));
         break;
     }
   }

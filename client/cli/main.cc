@@ -240,8 +240,13 @@ void AddSourceOptions(CLI::App* app, StreamOptions* options) {
       ->group("Source");
   app->add_option("--camera-format", options->camera_format,
                   "Format of a camera's frames; default the first of these that it has")
-      ->type_name("mjpeg|yuyv|grey")
-      ->check(OneOf({"mjpeg", "yuyv", "grey"}))
+      ->type_name("mjpeg|yuyv|uyvy|grey|bayer|y16")
+      ->check(OneOf({"mjpeg", "yuyv", "uyvy", "grey", "bayer", "y16"}))
+      ->group("Source");
+  app->add_option("--camera-window", options->camera_window,
+                  "Values of --camera-format y16 that become black and white; default 0 65535")
+      ->type_name("LOW HIGH")
+      ->check(InRange(0, 65535))
       ->group("Source");
 }
 

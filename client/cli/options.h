@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/pipeline_flags.h"
@@ -115,8 +116,10 @@ struct StreamOptions {
   std::string photo;          // of --simulate
   std::string size;           // of frames of a camera: "640x480"; "" = its own
   std::string camera_format;  // "" = the first that the camera has
-  double fps = 0;             // 0 = as fast as answers come, or the rate of a camera
-  int64_t frames = 0;         // most frames; 0 = all, --simulate: kSimulatedFrames
+  // Of y16: the values that become black and white; 0, 0 = 0 and 65535.
+  std::pair<int, int> camera_window = {0, 0};
+  double fps = 0;      // 0 = as fast as answers come, or the rate of a camera
+  int64_t frames = 0;  // most frames; 0 = all, --simulate: kSimulatedFrames
   bool track = false;
   bool match_keyframe = false;
   uint32_t keyframe_every = 0;         // 0 = no such rule

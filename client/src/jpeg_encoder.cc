@@ -31,7 +31,8 @@ struct Rows {
   int64_t pixel_bytes;
 };
 
-// The plane that a server looks at. Zero bytes for a frame without raw pixels.
+// The plane that a server looks at. Zero bytes for a frame without raw pixels, and for formats that
+// JPEG does not keep: 16 bits, and mosaics of colour filters.
 Rows RowsOf(v1::PixelFormat format) {
   switch (format) {
     case v1::PIXEL_FORMAT_GRAY8:
@@ -39,6 +40,7 @@ Rows RowsOf(v1::PixelFormat format) {
     case v1::PIXEL_FORMAT_I420:
       return {TJPF_GRAY, 1};
     case v1::PIXEL_FORMAT_YUYV:
+    case v1::PIXEL_FORMAT_UYVY:
       return {TJPF_GRAY, 2};
     case v1::PIXEL_FORMAT_RGB8:
       return {TJPF_RGB, 3};
@@ -46,6 +48,8 @@ Rows RowsOf(v1::PixelFormat format) {
       return {TJPF_BGR, 3};
     case v1::PIXEL_FORMAT_BGRA8:
       return {TJPF_BGRX, 4};
+    case v1::PIXEL_FORMAT_RGBA8:
+      return {TJPF_RGBX, 4};
     default:
       return {TJPF_GRAY, 0};
   }
@@ -82,7 +86,8 @@ std::string EncodeJpeg(const v1::Frame& frame, int quality) {
   const auto* pixels = reinterpret_cast<const uint8_t*>(frame.pixels().data());
   int64_t pitch_bytes = stride_bytes;
   std::vector<uint8_t> grey;
-  if (frame.format() == v1::PIXEL_FORMAT_YUYV) {
+  if (rows.format == TJPF_GRAY && rows.pixel_bytes == 2) {
+    if (frame.format() == v1::PIXEL_FORMAT_UYVY) ++pixels;  // to the first Y
     grey.resize(static_cast<size_t>(width_px * height_px));
     for (int64_t y = 0; y < height_px; ++y) {
       for (int64_t x = 0; x < width_px; ++x) {

@@ -41,7 +41,8 @@ class JpegQuality {
 };
 
 // Returns the pixels of a raw frame as a grey JPEG file. Returns "" for a frame that is a file
-// already, or that cannot be encoded: a server says what is wrong with that one.
+// already, has a format that JPEG does not keep (GRAY16, BAYER), or cannot be encoded: a server
+// says what is wrong with that one.
 std::string EncodeJpeg(const v1::Frame& frame, int quality);
 
 // Puts a JPEG file of the same size in the place of raw pixels.

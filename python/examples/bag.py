@@ -22,12 +22,12 @@ import orbserve
 from orbserve.bag import Bag
 
 
-def frames_of(bag: Path, topic: str) -> Iterator[orbserve.Frame]:
-    """The images of a topic with the times of their headers."""
+def frames_of(bag: Path, topic: str, window: tuple[int, int] | None) -> Iterator[orbserve.Frame]:
+    """The images of a topic with the times of their headers. window: of images of 16 bits."""
     try:
         with Bag(bag, [topic]) as opened:
             for image in opened.images():
-                yield image.frame()
+                yield image.frame(window)
     except ValueError as error:
         raise SystemExit(str(error)) from None
 
@@ -73,6 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bag", type=Path, help="bag: a file, or a folder with metadata.yaml")
     parser.add_argument("topic", help="topic with images")
+    parser.add_argument("--window", type=int, nargs=2, help="values of 16-bit images that become black and white")
     parser.add_argument("--out", type=Path, help="folder of the NPZ files")
     parser.add_argument("--tracks", type=Path, help="CSV file of the tracks")
     chosen = parser.add_mutually_exclusive_group()
@@ -87,7 +88,7 @@ def main() -> None:
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     pipeline = pipeline_of(arguments)
-    frames = frames_of(arguments.bag, arguments.topic)
+    frames = frames_of(arguments.bag, arguments.topic, arguments.window)
     with orbserve.Client(arguments.server) if arguments.server else orbserve.local() as client:
         if arguments.tracks is not None:
             count = write_tracks(client, pipeline, frames, arguments)

@@ -155,13 +155,13 @@ def test_images_that_are_refused_do_not_stop_the_others(server: Server, tmp_path
     store = typestore()
     messages = []
     for i, (stamp, frame) in enumerate(zip(STAMPS, FRAMES, strict=True)):
-        messages.append((TOPIC, raw(store, stamp, "f", frame, "mono8" if i % 3 else "mono16")))
+        messages.append((TOPIC, raw(store, stamp, "f", frame, "mono8" if i % 3 else "32FC1")))
         messages.append(("/zip", compressed(store, stamp, "f", bytes(9), "zip")))
     bag = write_bag(tmp_path / "in", messages)
     done = convert(bag, tmp_path / "out", "--server", server.address, code=1)
     assert f"{TOPIC}: 12 images, 8 answered, 0 failed, 4 refused\n" in done.stdout
     assert "/zip: 12 images, 0 answered, 0 failed, 12 refused\n" in done.stdout
-    assert "'mono16' is not supported" in done.stderr
+    assert "'32FC1' is not supported" in done.stderr
     assert "must be a JPEG or PNG file" in done.stderr
     assert len(read(tmp_path / "out")[f"{TOPIC}/tracks"]) == 8
 

@@ -54,7 +54,7 @@ def test_errors_have_code_reason_and_message(client: orbserve.Client, image: Pix
     assert str(again) == str(caught.value)
     assert again.code == caught.value.code
     with pytest.raises(orbserve.UnsupportedError) as unsupported:
-        client.extract(image, format="gray16")
+        client.extract(b"\xff\xd8\xff\xc1\x00\x0b\x0c\x00\x10\x00\x10\x01\x01\x11\x00\xff\xd9")  # of 12 bits
     assert unsupported.value.reason == "UNSUPPORTED"
     with pytest.raises(orbserve.InvalidInputError) as broken:
         client.extract(b"\xff\xd8\xff broken")

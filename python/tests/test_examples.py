@@ -78,7 +78,7 @@ def test_tracks_of_a_video(photos: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def write_bag(path: Path, photos: list[Path], storage: str) -> None:
-    """A bag with one message of raw pixels for each photo, its number as its time."""
+    """A bag with one message of raw pixels for each photo, its number as its time. `storage`: "mono16" for 16 bits."""
     import cv2
     from rosbags.rosbag1 import Writer as Writer1
     from rosbags.rosbag2 import StoragePlugin
@@ -93,7 +93,7 @@ def write_bag(path: Path, photos: list[Path], storage: str) -> None:
     if storage == "ros1":
         writer = Writer1(path)
     else:
-        plugin = StoragePlugin.MCAP if storage == "mcap" else StoragePlugin.SQLITE3
+        plugin = StoragePlugin.SQLITE3 if storage == "sqlite" else StoragePlugin.MCAP
         writer = Writer2(path, version=9, storage_plugin=plugin)
     with writer:
         connection = writer.add_connection("/camera/image_raw", image_type.__msgtype__, typestore=store)
@@ -103,22 +103,24 @@ def write_bag(path: Path, photos: list[Path], storage: str) -> None:
             height, width = pixels.shape
             padded = np.zeros((height, width + 7), np.uint8)  # rows of a camera may have padding
             padded[:, :width] = pixels
+            deep = storage == "mono16"
+            data = (1000 + 3 * padded.astype(np.uint16)).astype(">u2").view(np.uint8) if deep else padded
             sequence = {"seq": i} if storage == "ros1" else {}
             header = header_type(stamp=time_type(sec=5, nanosec=i), frame_id="camera", **sequence)
             message = image_type(
                 header=header,
                 height=height,
                 width=width,
-                encoding="mono8",
-                is_bigendian=0,
-                step=width + 7,
-                data=padded.reshape(-1),
+                encoding="mono16" if deep else "mono8",
+                is_bigendian=int(deep),
+                step=data.shape[1],
+                data=data.reshape(-1),
             )
             serialize = store.serialize_ros1 if storage == "ros1" else store.serialize_cdr
             writer.write(connection, 5_000_000_000 + i, serialize(message, image_type.__msgtype__))
 
 
-@pytest.mark.parametrize("storage", ["ros1", "sqlite", "mcap"])
+@pytest.mark.parametrize("storage", ["ros1", "sqlite", "mcap", "mono16"])
 def test_features_of_a_bag_are_those_of_the_folder(
     server: Server, program: str, photos: Path, tmp_path: Path, storage: str
 ) -> None:
@@ -126,7 +128,7 @@ def test_features_of_a_bag_are_those_of_the_folder(
     names = sorted(photos.iterdir())
     bag = tmp_path / ("a.bag" if storage == "ros1" else "a")
     write_bag(bag, names, storage)
-    options = ("--out", tmp_path / "bag", "--max-features", "1000")
+    options = ("--out", tmp_path / "bag", "--max-features", "1000", "--window", "1000", "1765")
     assert "20 images" in run("bag.py", bag, "/camera/image_raw", *options, server=server)
     subprocess.run(
         [program, "extract", "--quiet", "--max-features", "1000", "--out", str(tmp_path / "folder"), str(photos)],

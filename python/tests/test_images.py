@@ -34,6 +34,7 @@ def test_channel_orders_are_told_apart(client: orbserve.Client, colour: Pixels) 
     assert same(bgr, client.extract(np.ascontiguousarray(colour[:, :, ::-1]), format="rgb"))
     assert same(bgr, client.extract(colour[:, :, ::-1], format=orbserve.PixelFormat.RGB8))
     assert same(bgr, client.extract(np.dstack([colour, colour[:, :, 0]])))
+    assert same(bgr, client.extract(np.dstack([colour[:, :, ::-1], colour[:, :, 0]]), format="rgba"))
     assert not same(bgr, client.extract(colour, format="rgb"))
 
 
@@ -49,6 +50,33 @@ def test_grey_formats_have_one_answer(client: orbserve.Client, image: Pixels) ->
     assert same(grey, client.extract(np.vstack([image, noise]), format="nv12"))
     assert same(grey, client.extract(np.vstack([image, noise]), format="i420"))
     assert same(grey, client.extract(np.dstack([image, make_image(width, height, 8)]), format="yuyv"))
+    assert same(grey, client.extract(np.dstack([make_image(width, height, 8), image]), format="uyvy"))
+
+
+def test_grey_of_16_bits_goes_through_its_window(client: orbserve.Client, image: Pixels) -> None:
+    grey = client.extract(image)
+    deep = image.astype(np.uint16)
+    assert same(grey, client.extract((deep * 257).astype(np.uint16)))
+    assert same(grey, client.extract((deep * 257).astype(">u2"), window=(0, 0)))
+    thermal: npt.NDArray[np.uint16] = (29_000 + 4 * deep).astype(np.uint16)
+    assert same(grey, client.extract(thermal, window=(29_000, 29_000 + 4 * 255)))
+    assert same(grey, client.extract(orbserve.Frame(thermal[:, :, None], "gray16", window=(29_000, 30_020))))
+    noise = np.random.default_rng(5).integers(0, 65536, image.shape).astype(np.uint16)
+    low, high = 12_345, 50_001
+    clipped = np.clip(noise.astype(np.int64), low, high) - low
+    expected = ((510 * clipped + high - low) // (2 * (high - low))).astype(np.uint8)
+    assert same(client.extract(expected), client.extract(noise, window=(low, high)))
+
+
+@pytest.mark.parametrize("pattern", ["RGGB", "BGGR", "GBRG", "GRBG"])
+def test_mosaics_are_those_of_opencv_but_for_the_outermost_pixels(
+    client: orbserve.Client, image: Pixels, pattern: str
+) -> None:
+    colours = cv2.cvtColor(image, getattr(cv2, f"COLOR_Bayer{pattern}2BGR"))
+    grey: Any = cv2.cvtColor(colours, cv2.COLOR_BGR2GRAY)
+    # No keypoint of level 0 sees the outermost pixels.
+    levels = orbserve.Orb(levels=1)
+    assert same(client.extract(grey, levels), client.extract(image, levels, format=f"bayer_{pattern.lower()}8"))
 
 
 def test_files_are_read_by_their_content(client: orbserve.Client, colour: Pixels, tmp_path: Path) -> None:
@@ -104,7 +132,7 @@ def test_png_without_a_decoder_says_what_to_install(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("image", "error", "text"),
     [
-        (np.zeros((4, 4), np.float32), TypeError, "must be an array of uint8; got float32"),
+        (np.zeros((4, 4), np.float32), TypeError, "must be an array of uint8 or uint16; got float32"),
         (np.zeros((4, 4, 2), np.uint8), ValueError, r"or a `format`; got \(4, 4, 2\)"),
         (np.zeros(4, np.uint8), ValueError, r"got \(4,\)"),
         (b"GIF89a", ValueError, "not a JPEG, PNG, binary PGM or binary PPM file; it begins with b'GIF89a'"),
@@ -117,6 +145,21 @@ def test_png_without_a_decoder_says_what_to_install(monkeypatch: pytest.MonkeyPa
         (orbserve.Frame(np.zeros((4, 4), np.uint8), format="rgb"), ValueError, "RGB8 has 3 channels"),
         (orbserve.Frame(np.zeros((4, 4), np.uint8), format="nv12"), ValueError, r"shape \(H \* 3 / 2, W\)"),
         (orbserve.Frame(b"\xff\xd8\xff", format="rgb"), ValueError, "format is for arrays"),
+        (
+            orbserve.Frame(np.zeros((4, 4), np.uint8), format="gray16"),
+            TypeError,
+            "must be an array of uint16; got uint8",
+        ),
+        (
+            orbserve.Frame(np.zeros((4, 4), np.uint16), format="gray"),
+            TypeError,
+            "must be an array of uint8; got uint16",
+        ),
+        (np.zeros((4, 4, 3), np.uint16), ValueError, "GRAY16 has 1 channels"),
+        (orbserve.Frame(np.zeros((4, 4), np.uint16), window=(7, 7)), ValueError, r"65535; got \(7, 7\)"),
+        (orbserve.Frame(np.zeros((4, 4), np.uint16), window=(0, 65536)), ValueError, "low < high <= 65535"),
+        (orbserve.Frame(np.zeros((4, 4), np.uint8), window=(0, 9)), ValueError, "window is for arrays of uint16"),
+        (orbserve.Frame(b"\xff\xd8\xff", window=(0, 9)), ValueError, "window is for arrays of uint16"),
     ],
 )
 def test_wrong_images_are_refused_before_anything_is_sent(image: Any, error: type[Exception], text: str) -> None:

@@ -38,6 +38,8 @@ def formats() -> list[tuple[Any, PixelFormat | str | None]]:
         (np.vstack([grey, grey[:180]]), "nv12"),
         (np.vstack([grey, grey[:180]]), "i420"),
         (np.dstack([grey, grey]), "yuyv"),
+        (np.dstack([np.roll(grey, 9), grey]), "uyvy"),
+        (np.dstack([colours, grey]), "rgba"),
     ]
 
 
@@ -56,7 +58,9 @@ def test_every_format_has_the_pixels_that_the_server_would_make_of_it(
         assert near.mean() > 0.7, kind
 
 
-def test_files_stay_as_they_are(encoder: JpegEncoder) -> None:
+def test_files_and_what_jpeg_does_not_keep_stay_as_they_are(encoder: JpegEncoder) -> None:
+    for frame in (Frame(np.zeros((8, 8), np.uint16)), Frame(np.zeros((8, 8), np.uint8), "bayer_rggb8")):
+        assert encoder.frame(frame) is frame
     frame = Frame(b"\xff\xd8\xff file")
     assert encoder.frame(frame) is frame
 

@@ -223,6 +223,18 @@ def test_pixels_of_an_encoding(encoding: str, channels: int, format: str, paddin
     assert (frame.format, frame.timestamp_ns, frame.capture_time) == (format, 1_000_000_002, 5.0)
 
 
+@pytest.mark.parametrize("big", [False, True])
+def test_images_of_16_bits_have_a_window(big: bool) -> None:
+    image, pixels = image_of("mono16", 2, 3)
+    object.__setattr__(image, "is_bigendian", big)
+    frame = frame_of(image, window=(100, 4000))
+    expected = np.ascontiguousarray(pixels).view(">u2" if big else "<u2")[:, :, 0]
+    assert isinstance(frame.image, np.ndarray)
+    assert frame.image.dtype == np.uint16
+    assert np.array_equal(frame.image, expected)
+    assert frame.window == (100, 4000)
+
+
 @pytest.mark.parametrize("encoding", ["nv12", "nv21", "i420"])
 def test_only_the_y_plane_of_planar_images_is_sent(encoding: str) -> None:
     image, pixels = image_of(encoding, 1, rows=6)
@@ -244,8 +256,8 @@ def test_the_last_row_may_lack_its_padding() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"encoding": "bayer_rggb8"}, "'bayer_rggb8' is not supported .debayer it.*supported are mono8, "),
-        ({"encoding": "mono16"}, "'mono16' is not supported; supported are mono8, "),
+        ({"encoding": "bayer_rggb16"}, "'bayer_rggb16' is not supported .debayer it.*supported are mono8, "),
+        ({"encoding": "32FC1"}, "'32FC1' is not supported; supported are mono8, "),
         ({"encoding": "a\x1b[1mb\n"}, r"'a\\\\x1b\[1mb\\\\n' is not"),
         ({"step": 5}, "step must be 6 or more for 6 pixels of mono8; got 5"),
         ({"width": 0}, "the image is empty: 0x4"),

@@ -69,7 +69,7 @@ def test_tracks_follow_and_end(client: orbserve.Client) -> None:
 # A frame that fails, and the start of its error's text. The last one is refused by the server.
 BAD_FRAMES: list[tuple[Any, str]] = [
     (None, "the frame cannot be sent: an image is an array of uint8, the bytes of a file, or a path; got NoneType"),
-    (np.zeros((48, 64), np.uint16), "the frame cannot be sent: an image must be an array of uint8; got uint16"),
+    (np.zeros((48, 64), np.int16), "the frame cannot be sent: an image must be an array of uint8 or uint16; got int16"),
     (np.zeros(3, np.uint8), "the frame cannot be sent: an image must have the shape (H, W)"),
     (b"", "the frame cannot be sent: not a JPEG, PNG, binary PGM or binary PPM file; it begins with b''"),
     ("/none/a.jpg", "the frame cannot be sent: [Errno 2] No such file or directory: '/none/a.jpg'"),

@@ -20,7 +20,7 @@ constexpr int kMaxRestBytes = 4096;
 constexpr int kLeastPieceBytes = 512;
 
 bool IsRaw(v1::PixelFormat format) {
-  return format >= v1::PIXEL_FORMAT_GRAY8 && format <= v1::PIXEL_FORMAT_YUYV;
+  return format >= v1::PIXEL_FORMAT_GRAY8 && format <= v1::PIXEL_FORMAT_BAYER_GRBG8;
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ std::array<uint8_t, 3> ColourAt(int x, int y) {
 struct Case {
   v1::PixelFormat format;
   int pixel_bytes;
-  std::array<int, 3> rgb;  // places of the channels in a pixel; equal ones: the first byte is grey
+  std::array<int, 3> rgb;  // places of the channels in a pixel; equal ones: that byte is grey
 };
 
 v1::Frame FrameOf(const Case& made, int padding_bytes) {
@@ -99,7 +99,8 @@ TEST(EncodeJpegTest, EveryFormatHasItsGreyPixels) {
        {Case{v1::PIXEL_FORMAT_GRAY8, 1, grey}, Case{v1::PIXEL_FORMAT_NV12, 1, grey},
         Case{v1::PIXEL_FORMAT_I420, 1, grey}, Case{v1::PIXEL_FORMAT_YUYV, 2, grey},
         Case{v1::PIXEL_FORMAT_RGB8, 3, {0, 1, 2}}, Case{v1::PIXEL_FORMAT_BGR8, 3, {2, 1, 0}},
-        Case{v1::PIXEL_FORMAT_BGRA8, 4, {2, 1, 0}}}) {
+        Case{v1::PIXEL_FORMAT_BGRA8, 4, {2, 1, 0}}, Case{v1::PIXEL_FORMAT_RGBA8, 4, {0, 1, 2}},
+        Case{v1::PIXEL_FORMAT_UYVY, 2, {1, 1, 1}}}) {
     SCOPED_TRACE(v1::PixelFormat_Name(made.format));
     for (const int padding_bytes : {0, 10}) {
       const std::string file = EncodeJpeg(FrameOf(made, padding_bytes), 95);
@@ -124,7 +125,7 @@ TEST(EncodeJpegTest, EveryFormatHasItsGreyPixels) {
           const auto [red, green, blue] = ColourAt(x, y);
           // One byte holds the last channel that was written to it.
           const double expected =
-              made.rgb == grey ? blue : 0.299 * red + 0.587 * green + 0.114 * blue;
+              made.pixel_bytes < 3 ? blue : 0.299 * red + 0.587 * green + 0.114 * blue;
           ASSERT_NEAR(decoded[static_cast<size_t>(y * kWidthPx + x)], expected, 4)
               << x << ", " << y;
         }
@@ -146,8 +147,11 @@ TEST(EncodeJpegTest, WhatIsNoRawImageStaysAsItIs) {
   EXPECT_EQ(EncodeJpeg(frame, 90), "");
   frame.clear_format();
   EXPECT_EQ(EncodeJpeg(frame, 90), "");
-  frame.set_format(v1::PIXEL_FORMAT_GRAY16);
-  EXPECT_EQ(EncodeJpeg(frame, 90), "");
+  for (const v1::PixelFormat format : {v1::PIXEL_FORMAT_GRAY16, v1::PIXEL_FORMAT_BAYER_RGGB8}) {
+    frame.set_format(format);
+    frame.set_pixels(good.pixels() + good.pixels());
+    EXPECT_EQ(EncodeJpeg(frame, 90), "");
+  }
   frame = good;
   frame.mutable_pixels()->pop_back();
   EXPECT_EQ(EncodeJpeg(frame, 90), "");

@@ -5,8 +5,10 @@
 
 #include <hwy/targets.h>
 
+#include <array>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "features/algo/grey.h"
@@ -59,6 +61,110 @@ TEST(GreyTest, GreyPixelsKeepTheirLevel) {
   }
 }
 
+TEST(GreyTest, WindowsOf16Bits) {
+  EXPECT_EQ(GreyFrom16Bits(0, {}), 0);
+  EXPECT_EQ(GreyFrom16Bits(128, {}), 0);  // 0.498
+  EXPECT_EQ(GreyFrom16Bits(129, {}), 1);  // 0.502
+  EXPECT_EQ(GreyFrom16Bits(65535, {}), 255);
+  EXPECT_EQ(GreyFrom16Bits(99, {100, 610}), 0);
+  EXPECT_EQ(GreyFrom16Bits(100, {100, 610}), 0);
+  EXPECT_EQ(GreyFrom16Bits(101, {100, 610}), 1);  // 0.5 is rounded up
+  EXPECT_EQ(GreyFrom16Bits(102, {100, 610}), 1);
+  EXPECT_EQ(GreyFrom16Bits(608, {100, 610}), 254);
+  EXPECT_EQ(GreyFrom16Bits(609, {100, 610}), 255);
+  EXPECT_EQ(GreyFrom16Bits(611, {100, 610}), 255);
+  EXPECT_EQ(GreyFrom16Bits(7, {7, 8}), 0);
+  EXPECT_EQ(GreyFrom16Bits(8, {7, 8}), 255);
+  for (uint32_t level = 0; level < 256; ++level) {  // 8 bits in 16
+    EXPECT_EQ(GreyFrom16Bits(static_cast<uint16_t>(257 * level), {}), level);
+    EXPECT_EQ(GreyFrom16Bits(static_cast<uint16_t>(level), {0, 255}), level);
+  }
+}
+
+TEST(GreyTest, MosaicsByHand) {
+  // R G
+  // G B
+  const uint8_t top[] = {100, 40};
+  const uint8_t bottom[] = {60, 200};
+  // At the red pixel, left and right are the 40, above and below the 60, all corners the 200.
+  EXPECT_EQ(GreyFromBayer({bottom, top, bottom}, {.green_first = false, .red = true}, 0, 2),
+            GreyFromRgb(100, 50, 200));
+  EXPECT_EQ(GreyFromBayer({bottom, top, bottom}, {.green_first = false, .red = true}, 1, 2),
+            GreyFromRgb(100, 40, 200));
+  EXPECT_EQ(GreyFromBayer({top, bottom, top}, {.green_first = true, .red = false}, 0, 2),
+            GreyFromRgb(100, 60, 200));
+  EXPECT_EQ(GreyFromBayer({top, bottom, top}, {.green_first = true, .red = false}, 1, 2),
+            GreyFromRgb(100, 50, 200));
+  // In the middle of three rows: means of different samples, with their rounding.
+  const uint8_t rows[3][3] = {{10, 1, 21}, {2, 0, 5}, {31, 7, 44}};
+  EXPECT_EQ(GreyFromBayer({rows[0], rows[1], rows[2]}, {.green_first = true, .red = false}, 1, 3),
+            GreyFromRgb(27, 4, 0));  // 26.5 and 3.75
+  EXPECT_EQ(GreyFromBayer({rows[0], rows[1], rows[2]}, {.green_first = false, .red = true}, 1, 3),
+            GreyFromRgb(4, 0, 4));  // 3.5 and 4
+}
+
+TEST(GreyTest, FiltersAlternateFromRowToRow) {
+  const BayerFilters filters = {.green_first = false, .red = true};
+  EXPECT_TRUE(filters.OfRow(1).green_first);
+  EXPECT_FALSE(filters.OfRow(1).red);
+  EXPECT_FALSE(filters.OfRow(2).green_first);
+  EXPECT_TRUE(filters.OfRow(2).red);
+}
+
+TEST_P(GreyRowsTest, All16BitValuesEqualTheFormula) {
+  std::vector<uint8_t> values(2 << 16);
+  for (int value = 0; value < 1 << 16; ++value) {
+    values[2 * value] = static_cast<uint8_t>(value);
+    values[2 * value + 1] = static_cast<uint8_t>(value >> 8);
+  }
+  std::vector<uint8_t> grey(1 << 16);
+  std::mt19937 random(kSeed);
+  std::vector<GreyWindow> windows = {{}, {0, 1}, {65534, 65535}, {0, 255}, {0, 510}, {1, 65535}};
+  while (windows.size() < 300) {
+    // Widths of all sizes: narrow windows have most of the halves that are rounded up.
+    const uint32_t range = 1 + (random() & 0xFFFF) % ((1u << (1 + random() % 16)) - 1);
+    const uint32_t low = random() % (65536 - range);
+    windows.push_back({static_cast<uint16_t>(low), static_cast<uint16_t>(low + range)});
+  }
+  for (const GreyWindow window : windows) {
+    GreyRowFrom16Bits(values.data(), window, 1 << 16, grey.data());
+    for (int value = 0; value < 1 << 16; ++value) {
+      ASSERT_EQ(grey[value], GreyFrom16Bits(static_cast<uint16_t>(value), window))
+          << value << " in " << window.low << " to " << window.high;
+    }
+  }
+}
+
+// The two rows next to a row may be the same one. Rows are heap blocks of their exact size.
+TEST_P(GreyRowsTest, MosaicsOfEveryWidthEqualTheFormula) {
+  std::mt19937 random(kSeed);
+  for (int width = 2; width <= 300; ++width) {
+    std::array<std::vector<uint8_t>, 3> rows;
+    for (std::vector<uint8_t>& row : rows) {
+      row.resize(static_cast<size_t>(width));
+      // Extremes among random values.
+      for (uint8_t& byte : row) {
+        const uint32_t value = random() % 320;
+        byte = static_cast<uint8_t>(value < 256 ? value : value % 2 * 255);
+      }
+    }
+    const BayerRows bayer = {rows[0].data(), rows[1].data(),
+                             rows[random() % 3 != 0 ? 2 : 0].data()};
+    for (const bool green_first : {false, true}) {
+      for (const bool red : {false, true}) {
+        std::vector<uint8_t> grey(static_cast<size_t>(width) + 2, 0xA5);
+        GreyRowFromBayer(bayer, {green_first, red}, width, grey.data() + 1);
+        for (int x = 0; x < width; ++x) {
+          ASSERT_EQ(grey[x + 1], GreyFromBayer(bayer, {green_first, red}, x, width))
+              << "width " << width << " green first " << green_first << " red " << red << " " << x;
+        }
+        ASSERT_EQ(grey.front(), 0xA5) << width;
+        ASSERT_EQ(grey.back(), 0xA5) << width;
+      }
+    }
+  }
+}
+
 TEST_P(GreyRowsTest, AllColoursEqualTheFormula) {
   std::vector<uint8_t> rgb(3 << 16);
   std::vector<uint8_t> grey(1 << 16);
@@ -97,7 +203,19 @@ TEST_P(GreyRowsTest, EveryWidthWritesItsPixelsAndNothingElse) {
     check("bgr", 3, GreyRowFromBgr, [](const uint8_t* p) { return GreyFromRgb(p[2], p[1], p[0]); });
     check("bgra", 4, GreyRowFromBgra,
           [](const uint8_t* p) { return GreyFromRgb(p[2], p[1], p[0]); });
+    check("rgba", 4, GreyRowFromRgba,
+          [](const uint8_t* p) { return GreyFromRgb(p[0], p[1], p[2]); });
     check("yuyv", 2, GreyRowFromYuyv, [](const uint8_t* p) { return p[0]; });
+    check("uyvy", 2, GreyRowFromUyvy, [](const uint8_t* p) { return p[1]; });
+    const GreyWindow window = {20'000, 50'000};
+    check(
+        "16 bits", 2,
+        [&](const uint8_t* row, int pixels, uint8_t* grey) {
+          GreyRowFrom16Bits(row, window, pixels, grey);
+        },
+        [&](const uint8_t* p) {
+          return GreyFrom16Bits(static_cast<uint16_t>(p[0] | p[1] << 8), window);
+        });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <string>
@@ -49,16 +50,69 @@ struct RawFormat {
   PixelFormat format;
   int bytes_per_pixel;
 };
-constexpr RawFormat kRawFormats[] = {{PixelFormat::kGray8, 1}, {PixelFormat::kRgb8, 3},
-                                     {PixelFormat::kBgr8, 3},  {PixelFormat::kBgra8, 4},
-                                     {PixelFormat::kNv12, 1},  {PixelFormat::kI420, 1},
-                                     {PixelFormat::kYuyv, 2}};
+constexpr RawFormat kRawFormats[] = {
+    {PixelFormat::kGray8, 1},      {PixelFormat::kRgb8, 3},       {PixelFormat::kBgr8, 3},
+    {PixelFormat::kBgra8, 4},      {PixelFormat::kNv12, 1},       {PixelFormat::kI420, 1},
+    {PixelFormat::kYuyv, 2},       {PixelFormat::kGray16, 2},     {PixelFormat::kRgba8, 4},
+    {PixelFormat::kUyvy, 2},       {PixelFormat::kBayerRggb8, 1}, {PixelFormat::kBayerBggr8, 1},
+    {PixelFormat::kBayerGbrg8, 1}, {PixelFormat::kBayerGrbg8, 1}};
+
+// Colours of the first two pixels of the first and second row, null for what is no mosaic.
+const char* MosaicOf(PixelFormat format) {
+  switch (format) {
+    case PixelFormat::kBayerRggb8:
+      return "RGGB";
+    case PixelFormat::kBayerBggr8:
+      return "BGGR";
+    case PixelFormat::kBayerGbrg8:
+      return "GBRG";
+    case PixelFormat::kBayerGrbg8:
+      return "GRBG";
+    default:
+      return nullptr;
+  }
+}
+
+// Grey of a pixel of a mosaic, the slow way: the mean of all samples of a colour among the pixel
+// and its nearest neighbours.
+uint8_t GreyOfMosaic(const char* mosaic, const std::vector<uint8_t>& bytes, int width, int height,
+                     int stride, int x, int y) {
+  const auto colour_at = [&](int column, int row) {
+    return mosaic[2 * ((row + 2) % 2) + (column + 2) % 2];
+  };
+  const auto sample = [&](int column, int row) {
+    column = std::abs(column);
+    row = std::abs(row);
+    if (column >= width) column = 2 * (width - 1) - column;
+    if (row >= height) row = 2 * (height - 1) - row;
+    return int{bytes[static_cast<size_t>(row * stride + column)]};
+  };
+  const auto mean = [&](char colour) {
+    for (const int distance : {0, 1, 2}) {  // of city blocks
+      int sum = 0;
+      int count = 0;
+      for (int dy = -1; dy <= 1; ++dy) {
+        for (int dx = -1; dx <= 1; ++dx) {
+          if (std::abs(dx) + std::abs(dy) != distance || colour_at(x + dx, y + dy) != colour) {
+            continue;
+          }
+          sum += sample(x + dx, y + dy);
+          ++count;
+        }
+      }
+      if (count > 0) return static_cast<uint8_t>((2 * sum + count) / (2 * count));
+    }
+    return uint8_t{0};
+  };
+  return GreyFromRgb(mean('R'), mean('G'), mean('B'));
+}
 
 TEST(RawImageTest, SizeMustBeThatOfTheRows) {
   for (const RawFormat& raw : kRawFormats) {
     SCOPED_TRACE(std::string(PixelFormatName(raw.format)));
     const int64_t row = 10 * raw.bytes_per_pixel;
     for (const int64_t stride : {int64_t{0}, row, row + 1, row + 54}) {
+      if (raw.format == PixelFormat::kGray16 && stride % 2 != 0) continue;
       const int64_t step = stride == 0 ? row : stride;
       const int64_t whole = 7 * step;
       const int64_t trimmed = 6 * step + row;
@@ -81,9 +135,10 @@ TEST(RawImageTest, SizeMustBeThatOfTheRows) {
 TEST(RawImageTest, StrideUnderARowIsRefused) {
   for (const RawFormat& raw : kRawFormats) {
     const int64_t row = 10 * raw.bytes_per_pixel;
-    const std::vector<uint8_t> bytes(static_cast<size_t>(7 * (row - 1)));
-    ExpectError(ReadImageHeader(Raw(raw.format, 10, 7, row - 1, bytes), {}).status(),
-                ErrorReason::kBadImage, absl::StrCat("got ", row - 1));
+    const int64_t less = row - (raw.format == PixelFormat::kGray16 ? 2 : 1);
+    const std::vector<uint8_t> bytes(static_cast<size_t>(7 * less));
+    ExpectError(ReadImageHeader(Raw(raw.format, 10, 7, less, bytes), {}).status(),
+                ErrorReason::kBadImage, absl::StrCat("got ", less));
     ExpectError(ReadImageHeader(Raw(raw.format, 10, 7, -row, bytes), {}).status(),
                 ErrorReason::kBadImage, "stride_bytes must be 0 or at least");
   }
@@ -98,9 +153,9 @@ TEST(RawImageTest, HugeNumbersDoNotWrapAround) {
                 ErrorReason::kTooLarge, "8192");
     ExpectError(ReadImageHeader(Raw(raw.format, huge, huge, 0, bytes), {}).status(),
                 ErrorReason::kTooLarge, "8192");
-    ExpectError(ReadImageHeader(Raw(raw.format, 4, 4, huge, bytes), {}).status(),
+    ExpectError(ReadImageHeader(Raw(raw.format, 4, 4, huge - 1, bytes), {}).status(),
                 ErrorReason::kBadImage, "stride_bytes");
-    ExpectError(ReadImageHeader(Raw(raw.format, 8192, 8192, 0xFFFFFFFF, bytes), {}).status(),
+    ExpectError(ReadImageHeader(Raw(raw.format, 8192, 8192, 0xFFFFFFFE, bytes), {}).status(),
                 ErrorReason::kBadImage, "got 16");
     ExpectError(ReadImageHeader(Raw(raw.format, -4, 4, 0, bytes), {}).status(),
                 ErrorReason::kBadImage, "1x1");
@@ -144,20 +199,39 @@ TEST(RawImageTest, ChromaMayFollowTheYPlane) {
   EXPECT_TRUE(read(PixelFormat::kI420, 7, 5, 0, 7 * 5 + 2 * 3 * 4));
 }
 
-TEST(RawImageTest, YuyvNeedsAnEvenWidth) {
+TEST(RawImageTest, YuyvAndUyvyNeedAnEvenWidth) {
   const std::vector<uint8_t> bytes(9 * 4 * 2);
   ExpectError(ReadImageHeader(Raw(PixelFormat::kYuyv, 9, 4, 0, bytes), {}).status(),
-              ErrorReason::kBadImage, "width must be even; got 9");
+              ErrorReason::kBadImage, "YUYV: width must be even; got 9");
+  ExpectError(ReadImageHeader(Raw(PixelFormat::kUyvy, 9, 4, 0, bytes), {}).status(),
+              ErrorReason::kBadImage, "UYVY: width must be even; got 9");
 }
 
-TEST(RawImageTest, PixelsArriveAndPaddingIsLeftAlone) {
+TEST(RawImageTest, Gray16NeedsAnEvenStride) {
+  const std::vector<uint8_t> bytes(4 * 21);
+  ExpectError(ReadImageHeader(Raw(PixelFormat::kGray16, 9, 4, 21, bytes), {}).status(),
+              ErrorReason::kBadImage, "GRAY16: stride_bytes must be even; got 21");
+}
+
+TEST(RawImageTest, MosaicsNeedTwoPixelsASide) {
+  const std::vector<uint8_t> bytes(5);
+  ExpectError(ReadImageHeader(Raw(PixelFormat::kBayerGrbg8, 5, 1, 0, bytes), {}).status(),
+              ErrorReason::kBadImage, "BAYER_GRBG8: sides must be at least 2 pixels; got 5x1");
+  ExpectError(ReadImageHeader(Raw(PixelFormat::kBayerRggb8, 1, 5, 0, bytes), {}).status(),
+              ErrorReason::kBadImage, "BAYER_RGGB8: sides must be at least 2 pixels; got 1x5");
+}
+
+TEST(RawImageTest, MosaicsOfAnySize) {
+  std::mt19937 random(kSeed);
   for (const RawFormat& raw : kRawFormats) {
-    SCOPED_TRACE(std::string(PixelFormatName(raw.format)));
-    for (const int width : {2, 62, 64, 66, 130}) {
-      const int height = 5;
-      const int stride = width * raw.bytes_per_pixel + 3;
-      const std::vector<uint8_t> bytes =
-          RandomBytes(static_cast<size_t>(stride * (height - 1) + width * raw.bytes_per_pixel));
+    const char* const mosaic = MosaicOf(raw.format);
+    if (mosaic == nullptr) continue;
+    SCOPED_TRACE(mosaic);
+    for (int round = 0; round < 200; ++round) {
+      const int width = 2 + static_cast<int>(random() % (round % 2 == 0 ? 6 : 140));
+      const int height = 2 + static_cast<int>(random() % 8);
+      const int stride = width + static_cast<int>(random() % 5);
+      const std::vector<uint8_t> bytes = RandomBytes(static_cast<size_t>(stride * height));
       const EncodedImage image = Raw(raw.format, width, height, stride, bytes);
       const auto header = ReadImageHeader(image, {});
       ASSERT_TRUE(header.ok()) << header.status();
@@ -166,11 +240,46 @@ TEST(RawImageTest, PixelsArriveAndPaddingIsLeftAlone) {
       EXPECT_TRUE(slot.PaddingIs(0xA5));
       for (int y = 0; y < height; ++y) {
         for (int x = 0; x < width; ++x) {
+          ASSERT_EQ(slot.view().Row(y)[x], GreyOfMosaic(mosaic, bytes, width, height, stride, x, y))
+              << width << "x" << height << " " << x << "," << y;
+        }
+      }
+    }
+  }
+}
+
+TEST(RawImageTest, PixelsArriveAndPaddingIsLeftAlone) {
+  for (const RawFormat& raw : kRawFormats) {
+    SCOPED_TRACE(std::string(PixelFormatName(raw.format)));
+    for (const int width : {2, 62, 64, 66, 130}) {
+      const int height = 5;
+      const int stride = width * raw.bytes_per_pixel + 4;
+      const std::vector<uint8_t> bytes =
+          RandomBytes(static_cast<size_t>(stride * (height - 1) + width * raw.bytes_per_pixel));
+      EncodedImage image = Raw(raw.format, width, height, stride, bytes);
+      image.window = {10'000, 60'000};
+      const auto header = ReadImageHeader(image, {});
+      ASSERT_TRUE(header.ok()) << header.status();
+      TestSlot slot(width, height, 0xA5);
+      ASSERT_TRUE(DecodeToGrey(image, *header, {}, slot.view()).ok());
+      EXPECT_TRUE(slot.PaddingIs(0xA5));
+      const char* const mosaic = MosaicOf(raw.format);
+      for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
           const uint8_t* p = &bytes[y * stride + x * raw.bytes_per_pixel];
           uint8_t expected = p[0];
-          if (raw.format == PixelFormat::kRgb8) expected = GreyFromRgb(p[0], p[1], p[2]);
+          if (raw.format == PixelFormat::kRgb8 || raw.format == PixelFormat::kRgba8) {
+            expected = GreyFromRgb(p[0], p[1], p[2]);
+          }
           if (raw.format == PixelFormat::kBgr8 || raw.format == PixelFormat::kBgra8) {
             expected = GreyFromRgb(p[2], p[1], p[0]);
+          }
+          if (raw.format == PixelFormat::kUyvy) expected = p[1];
+          if (raw.format == PixelFormat::kGray16) {
+            expected = GreyFrom16Bits(static_cast<uint16_t>(p[0] | p[1] << 8), image.window);
+          }
+          if (mosaic != nullptr) {
+            expected = GreyOfMosaic(mosaic, bytes, width, height, stride, x, y);
           }
           ASSERT_EQ(slot.view().Row(y)[x], expected) << x << "," << y;
         }

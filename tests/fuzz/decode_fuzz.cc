@@ -24,7 +24,7 @@ EncodedImage ImageOf(const uint8_t* data, size_t size) {
   image.bytes = {data, size};
   constexpr size_t kHeaderBytes = 8;
   if (LooksLikeJpeg(image.bytes) || size < kHeaderBytes) return image;
-  image.format = static_cast<PixelFormat>(data[0] % 8);
+  image.format = static_cast<PixelFormat>(data[0] % 15);
   image.width_px = data[1] | (data[2] & 15) << 8;
   image.height_px = data[3] | (data[4] & 15) << 8;
   image.stride_bytes = data[5] | data[6] << 8;

@@ -138,8 +138,24 @@ INSTANTIATE_TEST_SUITE_P(
         BadExtract{"UnknownFormat",
                    [](R& r) { r.mutable_frame()->set_format(static_cast<v1::PixelFormat>(77)); },
                    "BAD_REQUEST", kInvalid},
-        BadExtract{"Gray16", [](R& r) { r.mutable_frame()->set_format(v1::PIXEL_FORMAT_GRAY16); },
-                   "UNSUPPORTED", kUnimplemented},
+        BadExtract{"EmptyWindow",
+                   [](R& r) {
+                     r.mutable_frame()->set_format(v1::PIXEL_FORMAT_GRAY16);
+                     r.mutable_frame()->set_width_px(80);
+                     r.mutable_frame()->mutable_window()->set_low(7);
+                     r.mutable_frame()->mutable_window()->set_high(7);
+                   },
+                   "BAD_REQUEST", kInvalid},
+        BadExtract{"WindowOfGray8", [](R& r) { r.mutable_frame()->mutable_window()->set_high(7); },
+                   "BAD_REQUEST", kInvalid},
+        BadExtract{"MosaicOfOneRow",
+                   [](R& r) {
+                     r.mutable_frame()->set_format(v1::PIXEL_FORMAT_BAYER_GBRG8);
+                     r.mutable_frame()->set_width_px(1);
+                     r.mutable_frame()->set_height_px(4000);
+                     r.mutable_frame()->set_pixels(std::string(4000, 'x'));
+                   },
+                   "BAD_IMAGE", kInvalid},
         BadExtract{"SharedMemory",
                    [](R& r) { r.mutable_frame()->mutable_shared_memory()->set_region("x"); },
                    "UNSUPPORTED", kUnimplemented},
@@ -174,8 +190,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadExtract{"UnknownPreset", [](R& r) { r.mutable_pipeline()->set_preset("surf"); },
                    "BAD_OPTIONS", kInvalid},
         BadExtract{"FormatOfLater",
-                   [](R& r) { r.mutable_frame()->set_format(v1::PIXEL_FORMAT_GRAY16); },
-                   "UNSUPPORTED", kUnimplemented},
+                   [](R& r) {
+                     r.mutable_frame()->set_format(
+                         static_cast<v1::PixelFormat>(v1::PixelFormat_MAX + 1));
+                   },
+                   "BAD_REQUEST", kInvalid},
         BadExtract{"NoLevels", [](R& r) { r.mutable_pipeline()->mutable_pyramid()->set_levels(0); },
                    "BAD_OPTIONS", kInvalid},
         BadExtract{"ManyLevels",

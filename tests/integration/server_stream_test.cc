@@ -8,11 +8,14 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <initializer_list>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "features/algo/grey.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "tests/integration/server_fixture.h"
 
@@ -147,6 +150,106 @@ TEST_F(StreamTest, FramesOfEveryKindAreAnsweredAsByExtract) {
     ASSERT_TRUE(stream->Read(&response));
     EXPECT_EQ(response.result().features().SerializeAsString(), expected[which].SerializeAsString())
         << which << " " << response.result().status().message();
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+// Pixels that hold given grey levels, and mosaics whose grey levels follow from the formula.
+TEST_F(StreamTest, FramesOfEveryRawFormatAreAnsweredAsTheirGreyPixels) {
+  constexpr int kWidth = 322;
+  constexpr int kHeight = 241;
+  const v1::Frame grey = MakeFrame(kWidth, kHeight, 11);
+  const std::string& levels = grey.pixels();
+  // `bytes`: of a pixel with a grey level; `padding`: after each row.
+  const auto packed = [&](v1::PixelFormat format, int padding, auto bytes) {
+    v1::Frame frame = grey;
+    frame.set_format(format);
+    frame.clear_pixels();
+    for (size_t y = 0; y < kHeight; ++y) {
+      for (size_t x = 0; x < kWidth; ++x) {
+        *frame.mutable_pixels() += bytes(static_cast<uint8_t>(levels[y * kWidth + x]));
+      }
+      frame.mutable_pixels()->append(static_cast<size_t>(padding), '\xEE');
+    }
+    if (padding > 0) {
+      frame.set_stride_bytes(static_cast<uint32_t>(frame.pixels().size() / kHeight));
+    }
+    return frame;
+  };
+  const auto text = [](std::initializer_list<int> bytes) {
+    std::string joined;
+    for (const int byte : bytes) joined.push_back(static_cast<char>(byte));
+    return joined;
+  };
+  // Wanted: the features of the second of each pair.
+  std::vector<std::pair<v1::Frame, v1::Frame>> pairs;
+  for (const int padding : {0, 6}) {
+    pairs.emplace_back(packed(v1::PIXEL_FORMAT_RGBA8, padding,
+                              [&](int v) {
+                                return text({v, v, v, 255 - v});
+                              }),
+                       grey);
+    pairs.emplace_back(packed(v1::PIXEL_FORMAT_UYVY, padding,
+                              [&](int v) {
+                                return text({255 - v, v});
+                              }),
+                       grey);
+    pairs.emplace_back(packed(v1::PIXEL_FORMAT_GRAY16, padding,
+                              [&](int v) {
+                                return text({v, v});
+                              }),
+                       grey);
+    v1::Frame window = packed(v1::PIXEL_FORMAT_GRAY16, padding, [&](int v) {
+      const int value = 7000 + 3 * v;
+      return text({value & 255, value >> 8});
+    });
+    window.mutable_window()->set_low(7000);
+    window.mutable_window()->set_high(7000 + 3 * 255);
+    pairs.emplace_back(window, grey);
+  }
+  const std::pair<v1::PixelFormat, BayerFilters> mosaics[] = {
+      {v1::PIXEL_FORMAT_BAYER_RGGB8, {.green_first = false, .red = true}},
+      {v1::PIXEL_FORMAT_BAYER_BGGR8, {.green_first = false, .red = false}},
+      {v1::PIXEL_FORMAT_BAYER_GBRG8, {.green_first = true, .red = false}},
+      {v1::PIXEL_FORMAT_BAYER_GRBG8, {.green_first = true, .red = true}}};
+  for (const auto& [format, filters] : mosaics) {
+    v1::Frame mosaic = grey;
+    mosaic.set_format(format);
+    v1::Frame expected = grey;
+    const auto row = [&](int y) {
+      return reinterpret_cast<const uint8_t*>(levels.data()) + y * kWidth;
+    };
+    for (int y = 0; y < kHeight; ++y) {
+      const BayerRows rows = {row(y == 0 ? 1 : y - 1), row(y),
+                              row(y + 1 == kHeight ? y - 1 : y + 1)};
+      for (int x = 0; x < kWidth; ++x) {
+        (*expected.mutable_pixels())[static_cast<size_t>(y * kWidth + x)] =
+            static_cast<char>(GreyFromBayer(rows, filters.OfRow(y), x, kWidth));
+      }
+    }
+    pairs.emplace_back(mosaic, expected);
+  }
+  grpc::ClientContext context;
+  const auto stream = Open(context, {});
+  for (const auto& [frame, wanted] : pairs) {
+    SCOPED_TRACE(v1::PixelFormat_Name(frame.format()));
+    v1::ExtractRequest request;
+    *request.mutable_frame() = wanted;
+    v1::ExtractResponse expected;
+    ASSERT_TRUE(Extract(request, &expected).ok());
+    EXPECT_GT(expected.features().x_size(), 50);
+    *request.mutable_frame() = frame;
+    v1::ExtractResponse extracted;
+    const grpc::Status status = Extract(request, &extracted);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(extracted.features().SerializeAsString(), expected.features().SerializeAsString());
+    ASSERT_TRUE(Send(*stream, frame));
+    v1::StreamFramesResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.result().features().SerializeAsString(),
+              expected.features().SerializeAsString())
+        << response.result().status().message();
   }
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());

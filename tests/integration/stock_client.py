@@ -93,8 +93,7 @@ def main():
 
     unsupported = extract()
     unsupported.frame.width_px = 1
-    unsupported.frame.pixels = b"x"
-    unsupported.frame.format = 9  # PIXEL_FORMAT_GRAY16
+    unsupported.frame.shared_memory.region = "x"
     check_error("not in this version", lambda: unary("Extract", unsupported), message, grpc.StatusCode.UNIMPLEMENTED, "UNSUPPORTED")
 
     unknown = message("DeleteReferenceRequest")(name="no such reference")

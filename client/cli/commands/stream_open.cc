@@ -46,6 +46,16 @@ absl::Status CheckSource(const StreamOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--camera-format ", options.camera_format,
                                                    " has no effect: it needs a camera"));
   }
+  if (const auto [low, high] = options.camera_window; low != 0 || high != 0) {
+    if (options.camera_format != "y16") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--camera-window ", low, " ", high, " has no effect: it needs --camera-format y16"));
+    }
+    if (low >= high) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--camera-window must be LOW HIGH with LOW below HIGH; got ", low, " ", high));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -139,6 +149,9 @@ absl::StatusOr<FrameSourceOptions> SourceOptionsOf(const StreamOptions& options)
   source.fps = options.fps;
   source.simulated_frames = options.frames > 0 ? options.frames : kSimulatedFrames;
   source.camera_format = options.camera_format;
+  if (const auto [low, high] = options.camera_window; high != 0) {
+    source.camera_window = {static_cast<uint16_t>(low), static_cast<uint16_t>(high)};
+  }
   source.track = options.track;
   if (options.size.empty()) return source;
   const std::vector<std::string> sides = absl::StrSplit(options.size, 'x');

@@ -75,7 +75,8 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const FrameSourceOp
                             {.width_px = options.width_px,
                              .height_px = options.height_px,
                              .fps = options.fps,
-                             .format = options.camera_format},
+                             .format = options.camera_format,
+                             .window = options.camera_window},
                             limits, options.keep_pictures, CameraCalls::System());
   }
   if (IsUrl(source)) return RefuseForeignVideo(source, "", options.track);

@@ -14,6 +14,7 @@
 #include "client/cli/images/inputs.h"
 #include "client/cli/images/picture.h"
 #include "client/cli/images/simulation/true_motion.h"
+#include "features/algo/grey.h"
 #include "orbserve/client.h"
 #include "orbserve/v1/orbserve.pb.h"
 
@@ -72,6 +73,7 @@ struct FrameSourceOptions {
   double fps = 0;                // rate of cameras; 0 = their own
   int64_t simulated_frames = 0;  // length of a simulated flight, from 1
   std::string camera_format;     // as CameraOptions::format
+  GreyWindow camera_window;      // as CameraOptions::window
   bool track = false;            // the command keeps tracks: hints repeat --track
 };
 

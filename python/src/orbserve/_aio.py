@@ -129,11 +129,12 @@ class AsyncClient:
         mask: npt.NDArray[Any] | None = None,
         keypoints: Keypoints | Features | None = None,
         format: PixelFormat | str | None = None,
+        window: tuple[int, int] | None = None,
         parameters: FrameParameters | None = None,
         timeout: float | None = None,
     ) -> Features:
         """As `Client.extract`."""
-        frame = _frame(image, mask=mask, keypoints=keypoints, format=format, parameters=parameters)
+        frame = _frame(image, mask=mask, keypoints=keypoints, format=format, window=window, parameters=parameters)
         return await self._call(_calls.extract(frame, pipeline), timeout)
 
     @overload

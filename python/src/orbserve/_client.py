@@ -125,6 +125,7 @@ class Client:
         mask: npt.NDArray[Any] | None = None,
         keypoints: Keypoints | Features | None = None,
         format: PixelFormat | str | None = None,
+        window: tuple[int, int] | None = None,
         parameters: FrameParameters | None = None,
         timeout: float | None = None,
     ) -> Features:
@@ -135,10 +136,11 @@ class Client:
         mask: (H, W), uint8 or bool: features lie only where it is not 0.
         keypoints: these are described, and nothing is detected.
         format: pixel format of an array that is not grey, BGR or BGRA, such as "rgb".
+        window: values of a uint16 array that become black and white (`Frame.window`).
         parameters: options of this frame alone.
         timeout: seconds; None: that of the client.
         """
-        frame = _frame(image, mask=mask, keypoints=keypoints, format=format, parameters=parameters)
+        frame = _frame(image, mask=mask, keypoints=keypoints, format=format, window=window, parameters=parameters)
         return self._call(_calls.extract(frame, pipeline), timeout)
 
     @overload

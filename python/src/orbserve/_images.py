@@ -19,11 +19,12 @@ from ._errors import shown
 from ._features import Features
 from ._generated import FrameParameters, PixelFormat
 
-Image = npt.NDArray[np.uint8] | bytes | bytearray | memoryview | str | os.PathLike[str]
+Image = npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | bytes | bytearray | memoryview | str | os.PathLike[str]
 """An image.
 
 - An array of uint8: (H, W) grey, (H, W, 3) BGR, (H, W, 4) BGRA, as OpenCV has them, unless `format` says otherwise. Any
   strides; rows that are no packed pixels are copied.
+- An array of uint16: (H, W) grey, which `window` maps to 8 bits on the server.
 - Bytes: a whole JPEG, PNG, PGM or PPM file.
 - A path: such a file.
 
@@ -40,9 +41,25 @@ _CHANNELS = {
     PixelFormat.NV12: 1,
     PixelFormat.I420: 1,
     PixelFormat.YUYV: 2,
+    PixelFormat.GRAY16: 1,
+    PixelFormat.RGBA8: 4,
+    PixelFormat.UYVY: 2,
+    PixelFormat.BAYER_RGGB8: 1,
+    PixelFormat.BAYER_BGGR8: 1,
+    PixelFormat.BAYER_GBRG8: 1,
+    PixelFormat.BAYER_GRBG8: 1,
 }
 _FORMAT_OF_CHANNELS = {1: PixelFormat.GRAY8, 3: PixelFormat.BGR8, 4: PixelFormat.BGRA8}
-_SHORT_NAMES = {"gray": "GRAY8", "grey": "GRAY8", "grey8": "GRAY8", "rgb": "RGB8", "bgr": "BGR8", "bgra": "BGRA8"}
+_SHORT_NAMES = {
+    "gray": "GRAY8",
+    "grey": "GRAY8",
+    "grey8": "GRAY8",
+    "grey16": "GRAY16",
+    "rgb": "RGB8",
+    "bgr": "BGR8",
+    "bgra": "BGRA8",
+    "rgba": "RGBA8",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +124,13 @@ class Frame:
     """The pixels, or a file."""
 
     format: PixelFormat | str | None = None
-    """Pixel format of an array: a `PixelFormat` or its name, such as "rgb", "yuyv" (H, W, 2), "nv12" or "i420"
-    (H * 3 / 2, W). None: grey, BGR or BGRA, by the shape. Not for files.
+    """Pixel format of an array: a `PixelFormat` or its name, such as "rgb", "rgba", "yuyv" or "uyvy" (H, W, 2),
+    "bayer_rggb8" (H, W), "nv12" or "i420" (H * 3 / 2, W). None: grey, BGR or BGRA, by the shape. Not for files.
+    """
+
+    window: tuple[int, int] | None = None
+    """Of an array of uint16: the values that become black (0) and white (255), linear between them, 0 <= low < high <=
+    65535. None: 0 and 65535.
     """
 
     mask: npt.NDArray[Any] | None = None
@@ -148,6 +170,8 @@ def frame_parts(image: Image | Frame, sequence: int = 0) -> tuple[list[Bytes], S
     if frame.parameters is not None:
         frame.parameters._to_wire(message.parameters)
     pixels = _set_pixels(message, frame.image, frame.format)
+    if frame.window is not None:
+        _set_window(message, frame.window)
     if frame.mask is not None:
         _set_mask(message.mask, frame.mask)
     parts: list[Bytes] = [message.SerializeToString()]
@@ -190,17 +214,21 @@ def _set_pixels(message: Any, image: Image, format: PixelFormat | str | None) ->
 
 def pixel_format(array: npt.NDArray[Any], format: PixelFormat | str | None) -> PixelFormat:
     """The format of an array's pixels. `format`: as given. TypeError, ValueError for an array that is no image."""
-    if array.dtype != np.uint8:
-        raise TypeError(f"an image must be an array of uint8; got {array.dtype}")
+    depth = array.dtype.newbyteorder("=")
+    if depth not in (np.uint8, np.uint16):
+        raise TypeError(f"an image must be an array of uint8 or uint16; got {array.dtype}")
     if isinstance(format, str):
         format = PixelFormat.of(_SHORT_NAMES.get(format.lower(), format))
     channels = array.shape[2] if array.ndim == 3 else 1
     if format is None:
-        format = _FORMAT_OF_CHANNELS.get(channels)
+        format = _FORMAT_OF_CHANNELS.get(channels) if depth == np.uint8 else PixelFormat.GRAY16
     if array.ndim not in (2, 3) or format is None:
         raise ValueError(
             f"an image must have the shape (H, W), (H, W, 1), (H, W, 3) or (H, W, 4), or a `format`; got {array.shape}"
         )
+    wanted = np.dtype(np.uint16 if format == PixelFormat.GRAY16 else np.uint8)
+    if depth != wanted:
+        raise TypeError(f"an image of format {format.name} must be an array of {wanted}; got {array.dtype}")
     if channels != _CHANNELS.get(format, channels):
         raise ValueError(
             f"an image of format {format.name} has {_CHANNELS[format]} channels; got the shape {array.shape}"
@@ -219,8 +247,18 @@ def _set_array(message: Any, array: npt.NDArray[Any], format: PixelFormat | str 
     message.format = format
     message.width_px = array.shape[1]
     message.height_px = height
-    rows = np.ascontiguousarray(array[:height])
+    rows = np.ascontiguousarray(array[:height], array.dtype.newbyteorder("<"))
     return rows.data.cast("B") if rows.size > 0 else b""
+
+
+def _set_window(message: Any, window: tuple[int, int]) -> None:
+    if message.format != PixelFormat.GRAY16:
+        raise ValueError("window is for arrays of uint16")
+    low, high = window
+    if not 0 <= low < high <= 65535 and (low, high) != (0, 0):
+        raise ValueError(f"window must be (low, high) with 0 <= low < high <= 65535; got {window}")
+    message.window.low = low
+    message.window.high = high
 
 
 def _set_mask(message: Any, mask: npt.NDArray[Any]) -> None:

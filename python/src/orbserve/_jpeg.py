@@ -15,6 +15,14 @@ import numpy.typing as npt
 from ._generated import PixelFormat
 from ._images import Frame, pixel_format
 
+_NOT_ENCODED = (
+    PixelFormat.GRAY16,
+    PixelFormat.BAYER_RGGB8,
+    PixelFormat.BAYER_BGGR8,
+    PixelFormat.BAYER_GBRG8,
+    PixelFormat.BAYER_GRBG8,
+)
+
 Pixels = npt.NDArray[np.uint8]
 
 FIRST_QUALITY, BEST_QUALITY, WORST_QUALITY = 90, 95, 20
@@ -36,12 +44,15 @@ class JpegEncoder:
         """Of the next frame, 20..95."""
 
     def frame(self, frame: Frame) -> Frame:
-        """The frame with a JPEG file in the place of an array; a file stays as it is. ValueError, TypeError as for any
-        image.
+        """The frame with a JPEG file in the place of an array. A file stays as it is, and so do the formats that JPEG
+        does not keep: GRAY16 and BAYER. ValueError, TypeError as for any image.
         """
         if not isinstance(frame.image, np.ndarray):
             return frame
-        data = self._encode(_encodable(frame.image, pixel_format(frame.image, frame.format)), self.quality)
+        kind = pixel_format(frame.image, frame.format)
+        if kind in _NOT_ENCODED:
+            return frame
+        data = self._encode(_encodable(frame.image, kind), self.quality)
         return dataclasses.replace(frame, image=data, format=None)
 
     def answered(self, captured: float, age: float, on_link: float, on_server: float, now: float) -> None:
@@ -60,14 +71,16 @@ class JpegEncoder:
             self.quality, self._changed = quality, now
 
 
-def _encodable(pixels: Pixels, kind: PixelFormat) -> Pixels:
+def _encodable(pixels: npt.NDArray[Any], kind: PixelFormat) -> Pixels:
     """The plane that the server looks at, as grey (H, W), or colours as BGR (H, W, 3)."""
     if kind in (PixelFormat.NV12, PixelFormat.I420):  # only the Y plane counts
         return pixels.reshape(len(pixels), -1)[: len(pixels) * 2 // 3]
     if kind == PixelFormat.YUYV:
         return pixels[:, :, 0]
-    if kind == PixelFormat.RGB8:
-        return pixels[:, :, ::-1]
+    if kind == PixelFormat.UYVY:
+        return pixels[:, :, 1]
+    if kind in (PixelFormat.RGB8, PixelFormat.RGBA8):
+        return pixels[:, :, 2::-1]
     if kind in (PixelFormat.BGR8, PixelFormat.BGRA8):
         return pixels[:, :, :3]
     return pixels.reshape(pixels.shape[:2])

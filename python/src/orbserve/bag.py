@@ -59,11 +59,14 @@ class BagImage:
     error: ValueError | None = None
     """Why it could not be read."""
 
-    def frame(self) -> Frame:
-        """The frame of the image, with the time of its header. ValueError for an image that no server takes."""
+    def frame(self, window: tuple[int, int] | None = None) -> Frame:
+        """The frame of the image, with the time of its header. ValueError for an image that no server takes.
+
+        window: values of images of 16 bits that become black and white (`Frame.window`).
+        """
         if self.message is None:
             raise self.error or ValueError("the message could not be read")
-        return frame_of(self.message, png=True)
+        return frame_of(self.message, png=True, window=window)
 
 
 class Bag:

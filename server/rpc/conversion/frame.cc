@@ -13,6 +13,26 @@
 #include "server/rpc/conversion/columns.h"
 
 namespace orbserve {
+namespace {
+
+absl::StatusOr<GreyWindow> WindowFromProto(const v1::Frame& frame) {
+  const v1::GreyWindow& window = frame.window();
+  if (frame.has_window() && frame.format() != v1::PIXEL_FORMAT_GRAY16) {
+    return MakeError(ErrorReason::kBadRequest,
+                     absl::StrCat("frame.window is for the format GRAY16; got format ",
+                                  static_cast<int>(frame.format())));
+  }
+  if (window.low() == 0 && window.high() == 0) return GreyWindow();
+  if (window.low() >= window.high() || window.high() > GreyWindow().high) {
+    return MakeError(ErrorReason::kBadRequest,
+                     absl::StrCat("frame.window must have low < high <= ", GreyWindow().high,
+                                  ", or 0 and 0 for the whole range; got low ", window.low(),
+                                  " and high ", window.high()));
+  }
+  return GreyWindow{static_cast<uint16_t>(window.low()), static_cast<uint16_t>(window.high())};
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
     const v1::GivenKeypoints& proto, const PipelineOptions& pipeline) {
@@ -71,6 +91,7 @@ absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
   image.width_px = frame.width_px();
   image.height_px = frame.height_px();
   image.stride_bytes = frame.stride_bytes();
+  ORBSERVE_ASSIGN_OR_RETURN(image.window, WindowFromProto(frame));
   switch (frame.format()) {
     case v1::PIXEL_FORMAT_UNSPECIFIED:
       if (!LooksLikeJpeg(image.bytes)) {
@@ -80,14 +101,12 @@ absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
       }
       image.format = PixelFormat::kJpeg;
       return image;
-    case v1::PIXEL_FORMAT_GRAY16:
-      return MakeError(ErrorReason::kUnsupported,
-                       "frame.format GRAY16 is not available in this version; send GRAY8");
     default:
       if (!v1::PixelFormat_IsValid(frame.format())) {
         return MakeError(ErrorReason::kBadRequest,
                          absl::StrCat("frame.format must be one of the values known to this "
-                                      "server, 1 to 9; got ",
+                                      "server, 1 to ",
+                                      static_cast<int>(v1::PixelFormat_MAX), "; got ",
                                       static_cast<int>(frame.format())));
       }
       // The wire's formats are ours with UNSPECIFIED = 0 in front, in the same order.

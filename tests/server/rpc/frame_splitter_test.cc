@@ -66,8 +66,9 @@ Way Check(FrameSplitter& splitter, const std::string& bytes, const std::vector<s
   const bool is_split = !splitter.pixels().empty();
   if (is_split) {
     EXPECT_EQ(message.frame().payload_case(), v1::Frame::kPixels);
-    EXPECT_THAT(message.frame().format(), ::testing::AllOf(::testing::Ge(v1::PIXEL_FORMAT_GRAY8),
-                                                           ::testing::Le(v1::PIXEL_FORMAT_YUYV)));
+    EXPECT_THAT(message.frame().format(),
+                ::testing::AllOf(::testing::Ge(v1::PIXEL_FORMAT_GRAY8),
+                                 ::testing::Le(v1::PIXEL_FORMAT_BAYER_GRBG8)));
     EXPECT_TRUE(message.frame().pixels().empty());
     std::string& pixels = *message.mutable_frame()->mutable_pixels();
     for (const BytePiece piece : splitter.pixels()) pixels.append(piece.begin(), piece.end());
@@ -95,7 +96,7 @@ TEST(FrameSplitterTest, PixelsOfRawFormatsStayWhereTheyAre) {
   for (int format = v1::PixelFormat_MIN; format <= v1::PixelFormat_MAX + 1; ++format) {
     v1::StreamFramesRequest request = PlainRequest(random);
     request.mutable_frame()->set_format(static_cast<v1::PixelFormat>(format));
-    const bool is_raw = format >= v1::PIXEL_FORMAT_GRAY8 && format <= v1::PIXEL_FORMAT_YUYV;
+    const bool is_raw = format >= v1::PIXEL_FORMAT_GRAY8 && format <= v1::PIXEL_FORMAT_BAYER_GRBG8;
     EXPECT_EQ(Check(splitter, request.SerializeAsString()), is_raw ? Way::kSplit : Way::kWhole)
         << format;
   }

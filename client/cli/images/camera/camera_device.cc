@@ -29,17 +29,30 @@ constexpr double kMaxFps = 1000;
 
 struct KnownFormat {
   const char* name;
-  CameraDevice::Format format;
+  PixelFormat format;
   std::array<uint32_t, 2> pixel_formats;  // of the driver
 };
 
 // In the order of preference: a JPEG is small on the way to a server, and cameras on USB reach
 // their full rate with it.
 constexpr KnownFormat kKnownFormats[] = {
-    {"mjpeg", CameraDevice::Format::kMjpeg, {V4L2_PIX_FMT_MJPEG, V4L2_PIX_FMT_JPEG}},
-    {"yuyv", CameraDevice::Format::kYuyv, {V4L2_PIX_FMT_YUYV, V4L2_PIX_FMT_YUYV}},
-    {"grey", CameraDevice::Format::kGrey, {V4L2_PIX_FMT_GREY, V4L2_PIX_FMT_GREY}},
+    {"mjpeg", PixelFormat::kJpeg, {V4L2_PIX_FMT_MJPEG, V4L2_PIX_FMT_JPEG}},
+    {"yuyv", PixelFormat::kYuyv, {V4L2_PIX_FMT_YUYV, V4L2_PIX_FMT_YUYV}},
+    {"uyvy", PixelFormat::kUyvy, {V4L2_PIX_FMT_UYVY, V4L2_PIX_FMT_UYVY}},
+    {"grey", PixelFormat::kGray8, {V4L2_PIX_FMT_GREY, V4L2_PIX_FMT_GREY}},
+    {"bayer", PixelFormat::kBayerRggb8, {V4L2_PIX_FMT_SRGGB8, V4L2_PIX_FMT_SRGGB8}},
+    {"bayer", PixelFormat::kBayerBggr8, {V4L2_PIX_FMT_SBGGR8, V4L2_PIX_FMT_SBGGR8}},
+    {"bayer", PixelFormat::kBayerGbrg8, {V4L2_PIX_FMT_SGBRG8, V4L2_PIX_FMT_SGBRG8}},
+    {"bayer", PixelFormat::kBayerGrbg8, {V4L2_PIX_FMT_SGRBG8, V4L2_PIX_FMT_SGRBG8}},
+    {"y16", PixelFormat::kGray16, {V4L2_PIX_FMT_Y16, V4L2_PIX_FMT_Y16}},
 };
+
+// Of raw frames.
+int BytesPerPixel(PixelFormat format) {
+  const bool has_two = format == PixelFormat::kYuyv || format == PixelFormat::kUyvy ||
+                       format == PixelFormat::kGray16;
+  return has_two ? 2 : 1;
+}
 
 std::string FourCharacters(uint32_t pixel_format) {
   std::string text;
@@ -158,8 +171,8 @@ absl::Status CameraDevice::SetFormat(const CameraOptions& options) {
     }
   }
   if (wanted == 0) {
-    const std::string needs =
-        options.format.empty() ? "MJPEG, YUYV or GREY" : absl::AsciiStrToUpper(options.format);
+    const std::string needs = options.format.empty() ? "MJPEG, YUYV, UYVY, GREY, BAYER or Y16"
+                                                     : absl::AsciiStrToUpper(options.format);
     return absl::InvalidArgumentError(absl::StrCat(
         path_, " (", name_, ") does not offer ", needs, "; it offers ",
         offered.empty() ? "nothing"
@@ -199,9 +212,9 @@ absl::Status CameraDevice::SetFormat(const CameraOptions& options) {
         path_, " (", name_, ") gives no frames of ", options.width_px, "x", options.height_px,
         ", but of ", sizes.empty() ? absl::StrCat(width_px_, "x", height_px_) : sizes));
   }
-  const int bytes_per_pixel = format_ == Format::kYuyv ? 2 : 1;
+  const int bytes_per_pixel = BytesPerPixel(format_);
   stride_bytes_ = static_cast<int>(taken.bytesperline);
-  if (format_ == Format::kMjpeg) {
+  if (format_ == PixelFormat::kJpeg) {
     stride_bytes_ = 0;
   } else if (stride_bytes_ < width_px_ * bytes_per_pixel) {
     stride_bytes_ = width_px_ * bytes_per_pixel;  // some drivers leave it 0
@@ -314,8 +327,8 @@ absl::StatusOr<std::optional<CameraDevice::Frame>> CameraDevice::Next(
   last_sequence_ = buffer.sequence;
   const Buffer& memory = buffers_[buffer.index];
   const size_t used = std::min<size_t>(buffer.bytesused, memory.size_bytes);
-  const int bytes_per_pixel = format_ == Format::kYuyv ? 2 : 1;
-  const size_t whole = format_ == Format::kMjpeg
+  const int bytes_per_pixel = BytesPerPixel(format_);
+  const size_t whole = format_ == PixelFormat::kJpeg
                            ? 1
                            : static_cast<size_t>(stride_bytes_) * (height_px_ - 1) +
                                  static_cast<size_t>(width_px_) * bytes_per_pixel;
@@ -325,7 +338,8 @@ absl::StatusOr<std::optional<CameraDevice::Frame>> CameraDevice::Next(
     frame.status = absl::InvalidArgumentError(
         absl::StrCat("the frame is cut off: ", used, " bytes; ", whole, " are needed"));
   } else {
-    frame.bytes.assign(static_cast<const char*>(memory.start), used);
+    frame.bytes.assign(static_cast<const char*>(memory.start),
+                       format_ == PixelFormat::kJpeg ? used : whole);
   }
   if (const int error = Control(VIDIOC_QBUF, &buffer); error != 0) {
     if (error == ENODEV) {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/images/camera/camera_calls.h"
+#include "decode/image_decoder.h"
 
 namespace orbserve::cli {
 
@@ -22,16 +23,15 @@ struct CameraOptions {
   int width_px = 0;  // 0, 0 = as the camera is set
   int height_px = 0;
   double fps = 0;      // frames per second; 0 = as the camera is set
-  std::string format;  // "mjpeg", "yuyv", "grey"; "" = the first of these that the camera has
+  std::string format;  // "mjpeg", "yuyv", "uyvy", "grey", "bayer", "y16"; "" = the first it has
+  GreyWindow window;   // of "y16"
 };
 
 // A camera of Video4Linux 2, with memory-mapped buffers. Used by one thread.
 class CameraDevice {
  public:
-  enum class Format { kMjpeg, kYuyv, kGrey };
-
   struct Frame {
-    std::string bytes;         // MJPEG: one JPEG; otherwise `height_px` rows of `stride_bytes`
+    std::string bytes;         // JPEG: one file; otherwise rows of `stride_bytes`, the last cut
     int64_t timestamp_ns = 0;  // of the camera's clock
     bool is_steady = false;    // which is the machine's steady clock
     uint32_t lost_before = 0;  // frames that the camera dropped since the frame before
@@ -48,7 +48,7 @@ class CameraDevice {
   CameraDevice(const CameraDevice&) = delete;
   CameraDevice& operator=(const CameraDevice&) = delete;
 
-  Format format() const { return format_; }
+  PixelFormat format() const { return format_; }
   int width_px() const { return width_px_; }
   int height_px() const { return height_px_; }
   int stride_bytes() const { return stride_bytes_; }
@@ -83,7 +83,7 @@ class CameraDevice {
   CameraCalls* const calls_;
   int fd_ = -1;
   std::string name_;  // of the camera, as its driver has it
-  Format format_ = Format::kMjpeg;
+  PixelFormat format_ = PixelFormat::kJpeg;
   int width_px_ = 0;
   int height_px_ = 0;
   int stride_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +20,8 @@
 #include "client/cli/images/picture_size.h"
 #include "client/cli/images/video/mjpeg_reader.h"
 #include "client/cli/images/video/mjpeg_source.h"
+#include "decode/image_decoder.h"
+#include "features/errors.h"
 
 namespace orbserve::cli {
 namespace {
@@ -34,24 +37,34 @@ absl::StatusOr<std::string> JpegIn(std::string* bytes) {
   return **std::move(jpeg);
 }
 
-// The first byte of every pixel: all of a grey frame, the luma of YUYV.
-Picture FirstBytes(const std::string& bytes, const CameraDevice& camera) {
+// The grey pixels of a raw frame, as a server decodes it.
+absl::StatusOr<Picture> GreyPicture(const std::string& bytes, const CameraDevice& camera,
+                                    GreyWindow window) {
   Picture picture{.width_px = camera.width_px(), .height_px = camera.height_px(), .channels = 1};
   picture.pixels.resize(picture.row_bytes() * picture.height_px);
-  const int step = camera.format() == CameraDevice::Format::kYuyv ? 2 : 1;
-  for (int y = 0; y < picture.height_px; ++y) {
-    const char* const from = bytes.data() + static_cast<size_t>(y) * camera.stride_bytes();
-    uint8_t* const to = picture.Row(y);
-    for (int x = 0; x < picture.width_px; ++x) to[x] = static_cast<uint8_t>(from[step * x]);
-  }
+  const EncodedImage image{.format = camera.format(),
+                           .width_px = picture.width_px,
+                           .height_px = picture.height_px,
+                           .stride_bytes = camera.stride_bytes(),
+                           .bytes = {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
+                           .window = window};
+  const ImageLimits limits{.max_side_px = std::max(picture.width_px, picture.height_px),
+                           .max_pixels = int64_t{picture.width_px} * picture.height_px};
+  ORBSERVE_ASSIGN_OR_RETURN(const ImageHeader header, ReadImageHeader(image, limits));
+  ORBSERVE_RETURN_IF_ERROR(
+      DecodeToGrey(image, header, limits,
+                   {picture.Row(0), picture.width_px, picture.height_px, picture.width_px}));
   return picture;
 }
 
 class CameraSource : public FrameSource {
  public:
-  CameraSource(std::unique_ptr<CameraDevice> camera, const PictureLimits& limits,
+  CameraSource(std::unique_ptr<CameraDevice> camera, GreyWindow window, const PictureLimits& limits,
                bool keep_pictures)
-      : camera_(std::move(camera)), limits_(limits), keep_pictures_(keep_pictures) {}
+      : camera_(std::move(camera)),
+        window_(window),
+        limits_(limits),
+        keep_pictures_(keep_pictures) {}
 
   std::optional<Item> Next() override {
     if (ended_) return std::nullopt;
@@ -81,19 +94,21 @@ class CameraSource : public FrameSource {
  private:
   Item ItemOf(std::string name, CameraDevice::Frame* frame) const {
     if (!frame->status.ok()) return {.name = std::move(name), .frame = frame->status};
-    if (camera_->format() == CameraDevice::Format::kMjpeg) {
+    if (camera_->format() == PixelFormat::kJpeg) {
       absl::StatusOr<std::string> jpeg = JpegIn(&frame->bytes);
       if (!jpeg.ok()) return {.name = std::move(name), .frame = jpeg.status()};
       return ItemOfJpeg(std::move(name), *std::move(jpeg), limits_, keep_pictures_);
     }
-    Picture picture = FirstBytes(frame->bytes, *camera_);
+    absl::StatusOr<Picture> picture = GreyPicture(frame->bytes, *camera_, window_);
+    if (!picture.ok()) return {.name = std::move(name), .frame = picture.status()};
     Item item{.name = std::move(name), .frame = v1::Frame()};
-    if (keep_pictures_) item.picture = picture;
-    item.frame = FrameOfPicture(std::move(picture));
+    if (keep_pictures_) item.picture = *picture;
+    item.frame = FrameOfPicture(*std::move(picture));
     return item;
   }
 
   const std::unique_ptr<CameraDevice> camera_;
+  const GreyWindow window_;
   const PictureLimits limits_;
   const bool keep_pictures_;
   std::atomic<bool> stop_ = false;
@@ -114,7 +129,7 @@ absl::StatusOr<std::unique_ptr<FrameSource>> MakeCameraSource(const std::string&
   if (!size.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(size.message())));
   }
-  return std::make_unique<CameraSource>(*std::move(camera), limits, keep_pictures);
+  return std::make_unique<CameraSource>(*std::move(camera), options.window, limits, keep_pictures);
 }
 
 bool IsCamera(const std::string& path) {

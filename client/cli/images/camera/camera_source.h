@@ -13,9 +13,9 @@
 
 namespace orbserve::cli {
 
-// Makes a source of the frames of a camera. MJPEG is sent as it comes; of YUYV, the luma is sent.
-// `calls` must outlive the source. Errors: as CameraDevice::Open, and INVALID_ARGUMENT for frames
-// above `limits`.
+// Makes a source of the frames of a camera. MJPEG is sent as it comes; of other formats, grey
+// pixels are sent. `calls` must outlive the source. Errors: as CameraDevice::Open, and
+// INVALID_ARGUMENT for frames above `limits`.
 absl::StatusOr<std::unique_ptr<FrameSource>> MakeCameraSource(const std::string& path,
                                                               const CameraOptions& options,
                                                               const PictureLimits& limits,

@@ -37,7 +37,24 @@ class PixelFormat(WireEnum):
     """2 bytes a pixel, Y first; only Y is used."""
 
     GRAY16 = 9
-    """Reserved: answered with UNIMPLEMENTED."""
+    """2 bytes a pixel, little-endian; `Frame.window` says which values become black and white."""
+
+    RGBA8 = 10
+    """4 bytes a pixel; alpha is ignored."""
+
+    UYVY = 11
+    """2 bytes a pixel, Y second; only Y is used."""
+
+    BAYER_RGGB8 = 12
+    """1 byte a pixel behind a mosaic of colour filters. The names give the first two pixels of the
+    first and second row.
+    """
+
+    BAYER_BGGR8 = 13
+
+    BAYER_GBRG8 = 14
+
+    BAYER_GRBG8 = 15
 
 
 class PyramidSource(WireEnum):

@@ -196,7 +196,7 @@ class Bridge:
             return
         image = taken.image
         try:
-            frame = frame_of(image, taken.time)
+            frame = frame_of(image, taken.time, window=self._settings.window)
         except ValueError as error:
             self._refuse(camera, error)
             return

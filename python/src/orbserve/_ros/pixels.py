@@ -29,12 +29,21 @@ _ENCODINGS = {
     "nv21": (1, "gray"),
     "nv24": (1, "gray"),
     "i420": (1, "gray"),
+    "bayer_rggb8": (1, "bayer_rggb8"),
+    "bayer_bggr8": (1, "bayer_bggr8"),
+    "bayer_gbrg8": (1, "bayer_gbrg8"),
+    "bayer_grbg8": (1, "bayer_grbg8"),
+    "mono16": (2, "gray16"),
+    "16UC1": (2, "gray16"),
 }
 
 
-def frame_of(image: AnyImage, capture_time: float | None = None, png: bool = False) -> Frame:
-    """The frame of a message. Its pixels share the memory of the message, except RGBA and UYVY. ValueError for an image
-    that no server takes, with the values that are allowed. png: take PNG files, which are decoded here.
+def frame_of(
+    image: AnyImage, capture_time: float | None = None, png: bool = False, window: tuple[int, int] | None = None
+) -> Frame:
+    """The frame of a message. Its pixels share the memory of the message, except RGBA, UYVY and 16 bits. ValueError for
+    an image that no server takes, with the values that are allowed. png: take PNG files, which are decoded here.
+    window: that of images of 16 bits (`Frame.window`).
     """
     stamp = image.header.stamp_ns
     if isinstance(image, CompressedImage):
@@ -45,7 +54,11 @@ def frame_of(image: AnyImage, capture_time: float | None = None, png: bool = Fal
             f"encoding {shown(image.encoding)!r} is not supported{hint}; supported are {', '.join(_ENCODINGS)}"
         )
     channels, format = _ENCODINGS[image.encoding]
-    pixels = _rows_of(image, image.width * channels).reshape(image.height, image.width, channels)
+    rows = _rows_of(image, image.width * channels)
+    if format == "gray16":
+        deep = np.ascontiguousarray(rows).view(">u2" if image.is_bigendian else "<u2").astype("<u2", copy=False)
+        return Frame(deep, window=window, timestamp_ns=stamp, capture_time=capture_time)
+    pixels = rows.reshape(image.height, image.width, channels)
     if format == "rgba":
         pixels, format = pixels[:, :, :3], "rgb"
     elif format == "uyvy":

@@ -52,6 +52,8 @@ class Settings:
     reliable: bool = _option(False, "subscribe reliable; default: best effort, as sensors publish")
     depth: int = _option(5, "images that a subscription keeps", "N")
     reliable_results: bool = _option(True, "publish reliable, which every subscriber takes; otherwise best effort")
+    window_low: int = _option(0, "value of images of 16 bits that becomes black", "N")
+    window_high: int = _option(65535, "value that becomes white", "N")
     focal_px: float = _option(0.0, "focal length for the point clouds, pixels; 0 = the width of the image", "PIXELS")
     report: float = _option(10.0, "seconds between two lines of counts; 0 = none", "SECONDS")
     domain: int = _option(-1, "DDS domain; default: ROS_DOMAIN_ID, or 0", "N")
@@ -73,6 +75,9 @@ class Settings:
         for name in ("max_features", "deadline_ms"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be 0 or more; got {getattr(self, name)}")
+        if not 0 <= self.window_low < self.window_high <= 65535:
+            both = f"{self.window_low} and {self.window_high}"
+            raise ValueError(f"window_low and window_high must be 0 <= low < high <= 65535; got {both}")
         if unknown := [name for name in self.publish if name not in RESULTS]:
             raise ValueError(f"publish must be of {', '.join(RESULTS)}; got {unknown[0]!r}")
         if self.preset and self.preset not in orbserve.PRESETS:
@@ -83,6 +88,11 @@ class Settings:
             raise ValueError(f"{wrong[0]} cannot be published without track")
         names.check_namespace(self.namespace)
         names.check_node(self.node)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Of images of 16 bits."""
+        return self.window_low, self.window_high
 
     @property
     def results(self) -> tuple[str, ...]:

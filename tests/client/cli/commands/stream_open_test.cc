@@ -53,6 +53,10 @@ TEST(CheckStreamOptionsTest, OptionsWithoutAnEffectAreRefused) {
             "--size 64x48 has no effect: it needs a camera or --simulate"},
            {[](StreamOptions* o) { o->camera_format = "yuyv"; },
             "--camera-format yuyv has no effect: it needs a camera"},
+           {[](StreamOptions* o) {
+              o->camera_window = {3, 4};
+            },
+            "--camera-window 3 4 has no effect: it needs --camera-format y16"},
            {[](StreamOptions* o) { o->matches = true; },
             "--matches has no effect: it needs --json"},
            {[](StreamOptions* o) { o->keyframe_lost_percent = 30; },

@@ -293,7 +293,7 @@ TEST_F(CameraDeviceTest, TheConversationIsThatOfTheRecording) {
 TEST_F(CameraDeviceTest, MjpegIsPreferredAndOptionsReachTheDriver) {
   auto camera = Open({.width_px = 1280, .height_px = 720, .fps = 12.5});
   ASSERT_TRUE(camera.ok()) << camera.status();
-  EXPECT_EQ((*camera)->format(), CameraDevice::Format::kMjpeg);
+  EXPECT_EQ((*camera)->format(), PixelFormat::kJpeg);
   EXPECT_EQ((*camera)->width_px(), 1280);
   EXPECT_EQ((*camera)->fps(), 15);  // as the driver answered
   EXPECT_THAT(driver_.log, ::testing::IsSupersetOf({"S_FMT 1280x720", "S_PARM 1000/12500"}));
@@ -352,7 +352,7 @@ TEST_F(CameraDeviceTest, WhatIsNoCameraOrLacksWhatIsWantedIsRefusedWithWhatThere
               HasSubstr("does not offer GREY; it offers YUYV, MJPG"));
   driver_.formats = {V4L2_PIX_FMT_H264};
   EXPECT_THAT(std::string(Refusal().message()),
-              HasSubstr("does not offer MJPEG, YUYV or GREY; it offers H264"));
+              HasSubstr("does not offer MJPEG, YUYV, UYVY, GREY, BAYER or Y16; it offers H264"));
   driver_.formats = {V4L2_PIX_FMT_GREY};
   EXPECT_TRUE(Refusal().ok());
   driver_.has_rate = false;
@@ -370,7 +370,7 @@ TEST_F(CameraDeviceTest, WhatIsNoCameraOrLacksWhatIsWantedIsRefusedWithWhatThere
   EXPECT_EQ(Refusal().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(CameraDeviceTest, TheSourceSendsTheLumaOfYuyvAndJpegsWithoutPadding) {
+TEST_F(CameraDeviceTest, TheSourceSendsGreyPixelsAndJpegsWithoutPadding) {
   const std::string jpeg = std::string("\xFF\xD8\xFF\xDA\x00\x02 data \xFF\xD9", 14);
   driver_.filled = {{Yuyv('a'), 5, 77}};
   auto yuyv =
@@ -385,6 +385,45 @@ TEST_F(CameraDeviceTest, TheSourceSendsTheLumaOfYuyvAndJpegsWithoutPadding) {
   EXPECT_EQ(grey->timestamp_ns, 77'000);
   EXPECT_EQ(grey->picture->width_px, 640);
   yuyv->reset();
+
+  driver_.formats = {V4L2_PIX_FMT_UYVY};
+  driver_.filled = {{'\x80' + Yuyv('b').substr(0, kLength - 1), 5, 77}};
+  auto uyvy = MakeCameraSource("/dev/video7", {}, {}, /*keep_pictures=*/false, &driver_);
+  ASSERT_TRUE(uyvy.ok()) << uyvy.status();
+  const auto luma = (*uyvy)->Next();
+  ASSERT_TRUE(luma->frame.ok()) << luma->frame.status();
+  EXPECT_EQ(luma->frame->pixels(), std::string(640 * 480, 'b'));
+  uyvy->reset();
+
+  driver_.formats = {V4L2_PIX_FMT_Y16};
+  std::string thermal;  // 29,000 + 2 * 'c', black at 29,000 and white at 29,510
+  while (thermal.size() < kLength) thermal += "\x0e\x72";
+  driver_.filled = {{thermal}};
+  auto y16 = MakeCameraSource("/dev/video7", {.format = "y16", .window = {29'000, 29'510}}, {},
+                              /*keep_pictures=*/true, &driver_);
+  ASSERT_TRUE(y16.ok()) << y16.status();
+  EXPECT_EQ((*y16)->Next()->frame->pixels(), std::string(640 * 480, 'c'));
+  y16->reset();
+
+  // A flat colour: 1 is red, 2 green, 3 blue.
+  for (const auto& [pixel_format, rows] :
+       {std::pair(V4L2_PIX_FMT_SRGGB8, "1223"), std::pair(V4L2_PIX_FMT_SBGGR8, "3221"),
+        std::pair(V4L2_PIX_FMT_SGBRG8, "2312"), std::pair(V4L2_PIX_FMT_SGRBG8, "2132")}) {
+    driver_.formats = {pixel_format};
+    std::string mosaic(kLength / 2, ' ');
+    for (size_t i = 0; i < mosaic.size(); ++i) {
+      const char colour = rows[2 * (i / 640 % 2) + i % 2];
+      mosaic[i] = static_cast<char>(50 * (colour - '0'));
+    }
+    driver_.filled = {{mosaic}};
+    auto bayer = MakeCameraSource("/dev/video7", {.format = "bayer"}, {},
+                                  /*keep_pictures=*/false, &driver_);
+    ASSERT_TRUE(bayer.ok()) << bayer.status();
+    EXPECT_EQ((*bayer)->Next()->frame->pixels(),
+              std::string(640 * 480, static_cast<char>(GreyFromRgb(50, 100, 150))));
+    bayer->reset();
+  }
+  driver_.formats = {V4L2_PIX_FMT_YUYV, V4L2_PIX_FMT_MJPEG};
 
   driver_.filled = {{jpeg + std::string(100, '\0')}, {jpeg.substr(0, 8)}, {jpeg}};
   auto mjpeg = MakeCameraSource("/dev/video7", {}, {}, /*keep_pictures=*/false, &driver_);

@@ -3,6 +3,10 @@
 
 #include "server/rpc/conversion/frame.h"
 
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "features/pipeline/geometry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -107,22 +111,61 @@ TEST(FrameConversionTest, AFormatIsGivenOrThatOfAJpeg) {
   EXPECT_EQ(ImageFromProto(frame)->format, PixelFormat::kJpeg);
   frame.set_pixels("raw");
   EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kBadRequest);
-  for (const auto& [wire, ours] : {std::pair(v1::PIXEL_FORMAT_JPEG, PixelFormat::kJpeg),
-                                   std::pair(v1::PIXEL_FORMAT_GRAY8, PixelFormat::kGray8),
-                                   std::pair(v1::PIXEL_FORMAT_RGB8, PixelFormat::kRgb8),
-                                   std::pair(v1::PIXEL_FORMAT_BGR8, PixelFormat::kBgr8),
-                                   std::pair(v1::PIXEL_FORMAT_BGRA8, PixelFormat::kBgra8),
-                                   std::pair(v1::PIXEL_FORMAT_NV12, PixelFormat::kNv12),
-                                   std::pair(v1::PIXEL_FORMAT_I420, PixelFormat::kI420),
-                                   std::pair(v1::PIXEL_FORMAT_YUYV, PixelFormat::kYuyv)}) {
+  for (const auto& [wire, ours] :
+       {std::pair(v1::PIXEL_FORMAT_JPEG, PixelFormat::kJpeg),
+        std::pair(v1::PIXEL_FORMAT_GRAY8, PixelFormat::kGray8),
+        std::pair(v1::PIXEL_FORMAT_RGB8, PixelFormat::kRgb8),
+        std::pair(v1::PIXEL_FORMAT_BGR8, PixelFormat::kBgr8),
+        std::pair(v1::PIXEL_FORMAT_BGRA8, PixelFormat::kBgra8),
+        std::pair(v1::PIXEL_FORMAT_NV12, PixelFormat::kNv12),
+        std::pair(v1::PIXEL_FORMAT_I420, PixelFormat::kI420),
+        std::pair(v1::PIXEL_FORMAT_YUYV, PixelFormat::kYuyv),
+        std::pair(v1::PIXEL_FORMAT_GRAY16, PixelFormat::kGray16),
+        std::pair(v1::PIXEL_FORMAT_RGBA8, PixelFormat::kRgba8),
+        std::pair(v1::PIXEL_FORMAT_UYVY, PixelFormat::kUyvy),
+        std::pair(v1::PIXEL_FORMAT_BAYER_RGGB8, PixelFormat::kBayerRggb8),
+        std::pair(v1::PIXEL_FORMAT_BAYER_BGGR8, PixelFormat::kBayerBggr8),
+        std::pair(v1::PIXEL_FORMAT_BAYER_GBRG8, PixelFormat::kBayerGbrg8),
+        std::pair(v1::PIXEL_FORMAT_BAYER_GRBG8, PixelFormat::kBayerGrbg8)}) {
     frame.set_format(wire);
     ASSERT_TRUE(ImageFromProto(frame).ok());
     EXPECT_EQ(ImageFromProto(frame)->format, ours);
   }
-  frame.set_format(v1::PIXEL_FORMAT_GRAY16);
-  EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kUnsupported);
-  frame.set_format(static_cast<v1::PixelFormat>(10));
+  frame.set_format(static_cast<v1::PixelFormat>(16));
   EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kBadRequest);
+  EXPECT_THAT(std::string(ImageFromProto(frame).status().message()), HasSubstr("1 to 15; got 16"));
+}
+
+TEST(FrameConversionTest, AWindowIsThatOf16BitPixels) {
+  v1::Frame frame;
+  frame.set_pixels("raw");
+  frame.set_format(v1::PIXEL_FORMAT_GRAY16);
+  const auto read = [&](uint32_t low, uint32_t high) {
+    frame.mutable_window()->set_low(low);
+    frame.mutable_window()->set_high(high);
+    return ImageFromProto(frame);
+  };
+  ASSERT_TRUE(ImageFromProto(frame).ok());
+  EXPECT_EQ(ImageFromProto(frame)->window.low, 0);
+  EXPECT_EQ(ImageFromProto(frame)->window.high, 65535);
+  ASSERT_TRUE(read(0, 0).ok());
+  EXPECT_EQ(read(0, 0)->window.high, 65535);
+  ASSERT_TRUE(read(65534, 65535).ok());
+  EXPECT_EQ(read(65534, 65535)->window.low, 65534);
+  EXPECT_EQ(read(0, 1)->window.high, 1);
+  for (const auto& [low, high] : {std::pair(5u, 5u), std::pair(6u, 5u), std::pair(5u, 0u),
+                                  std::pair(0u, 65536u), std::pair(~0u, ~0u)}) {
+    const absl::Status status = read(low, high).status();
+    EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadRequest);
+    EXPECT_THAT(
+        std::string(status.message()),
+        HasSubstr(absl::StrCat("low < high <= 65535, or 0 and 0 for the whole range; got low ", low,
+                               " and high ", high)));
+  }
+  read(1, 2).IgnoreError();
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  EXPECT_THAT(std::string(ImageFromProto(frame).status().message()),
+              HasSubstr("frame.window is for the format GRAY16; got format 2"));
 }
 
 TEST(FrameConversionTest, PixelsMustBeThere) {
