@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -119,6 +121,7 @@ struct PlaceRules {
   float half_side_px = FLT_MAX;
   bool has_band = false;
   algo::MatchBand band;
+  algo::EpipolarBand epipolar;
   EpipolarLines lines;  // of the query keypoints
 };
 
@@ -129,23 +132,30 @@ PlaceRules RulesOf(const Features& query, const MatchOptions& options) {
   rules.has_band = options.has_limits() || options.has_epipolar();
   rules.band = algo::BandOf(options.min_dx_px, options.max_dx_px, options.max_dy_px, kMaxBandPx);
   if (!options.has_epipolar()) return rules;
-  const algo::EpipolarBand epipolar =
-      algo::MakeEpipolarBand(options.fundamental, options.max_epipolar_px);
+  rules.epipolar = algo::MakeEpipolarBand(options.fundamental, options.max_epipolar_px);
   rules.lines.reserve(query.count());
   for (size_t i = 0; i < query.count(); ++i) {
-    rules.lines.push_back(epipolar.LineOf(query.x[i], query.y[i]));
+    rules.lines.push_back(rules.epipolar.LineOf(query.x[i], query.y[i]));
   }
   return rules;
 }
 
-// Lines in the order of `strips`, with its padding.
-EpipolarLines InStripOrder(const EpipolarLines& lines, const PlaceStrips& strips) {
-  EpipolarLines ordered;
-  if (lines.empty()) return ordered;
+StripLines InStripOrder(const PlaceRules& rules, const PlaceStrips& strips) {
+  StripLines ordered;
   const auto count = static_cast<size_t>(strips.count);
-  ordered.reserve(count + PlaceStrips::kPadding);
-  for (size_t i = 0; i < count; ++i) ordered.push_back(lines[strips.index[i]]);
-  for (size_t i = 0; i < PlaceStrips::kPadding; ++i) ordered.push_back({});
+  ordered.epipolar = rules.epipolar;
+  ordered.lines.reserve(count + PlaceStrips::kPadding);
+  for (size_t i = 0; i < count; ++i) ordered.lines.push_back(rules.lines[strips.index[i]]);
+  for (size_t i = 0; i < PlaceStrips::kPadding; ++i) ordered.lines.push_back({});
+  for (int strip = 0; strip < strips.strips(); ++strip) {
+    float most = 0.0f;
+    for (int i = strips.begin(strip); i < strips.end(strip); ++i) {
+      const float value = ordered.lines.most[static_cast<size_t>(i)];
+      most = std::isfinite(value) ? std::max(most, value) : std::numeric_limits<float>::infinity();
+      if (!std::isfinite(most)) break;
+    }
+    ordered.most.push_back(most);
+  }
   return ordered;
 }
 
@@ -164,7 +174,8 @@ std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const Plac
     const PlaceStrips strips(train.x, train.y, train.count);
     const bool forward = direction == Direction::kForward;
     const EpipolarLines* const lines = rules.lines.empty() ? nullptr : &rules.lines;
-    const EpipolarLines strip_lines = forward ? EpipolarLines{} : InStripOrder(rules.lines, strips);
+    const bool lines_of_train = lines != nullptr && !forward;
+    const StripLines strip_lines = lines_of_train ? InStripOrder(rules, strips) : StripLines();
     const WindowSearch search = {query,
                                  train,
                                  &strips,
@@ -174,7 +185,7 @@ std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const Plac
                                  forward ? rules.band : rules.band.Backwards(),
                                  forward ? lines : nullptr,
                                  forward ? nullptr : lines,
-                                 strip_lines.empty() ? nullptr : &strip_lines};
+                                 lines_of_train ? &strip_lines : nullptr};
     run.slices.ForEach(query.count, QueriesPerSlice(train.count), [&](int begin, int end) {
       if (run.IsCancelled()) return;
       kernels.nearest_in_window(search, begin, end, k, nearest.data());

@@ -57,6 +57,13 @@ struct EpipolarLines {
   algo::EpipolarLine operator[](size_t i) const { return {a[i], b[i], c[i], most[i]}; }
 };
 
+// Lines in the order of strips, and what narrows a search of them.
+struct StripLines {
+  EpipolarLines lines;      // padded as the strips are
+  std::vector<float> most;  // of each strip the largest of its lines
+  algo::EpipolarBand epipolar;
+};
+
 // A search of `query` in `train` among the pairs that features/algo/match_window.h admits. A search
 // backwards has the train side of the match as its `query`.
 struct WindowSearch {
@@ -71,7 +78,7 @@ struct WindowSearch {
   // `train`. At most one is not null.
   const EpipolarLines* query_lines;
   const EpipolarLines* train_lines;
-  const EpipolarLines* strip_lines;  // `train_lines` in the order of the strips, padded
+  const StripLines* strip_lines;  // `train_lines` for the strips
 };
 
 struct MatchKernels {

@@ -121,32 +121,60 @@ struct PlaceBounds {
   }
 };
 
-// Narrows [begin, end) of a strip to keypoints that may lie near `line`. The interval is computed
-// in double precision and made wider than the rounding of the test in single precision.
-HWY_INLINE void NarrowToLine(const PlaceStrips& strips, int strip, const algo::EpipolarLine& line,
-                             int* begin, int* end) {
+// a x + b y + c, near 0 for the keypoints of an epipolar line. The sizes are those of the terms
+// that single precision rounds on the way to each coefficient.
+struct LineOfSearch {
+  double a;
+  double b;
+  double c;
+  double size_a;
+  double size_b;
+  double size_c;
+
+  // The line of a query keypoint.
+  explicit LineOfSearch(const algo::EpipolarLine& line)
+      : a(line.a),
+        b(line.b),
+        c(line.c),
+        size_a(std::fabs(a)),
+        size_b(std::fabs(b)),
+        size_c(std::fabs(c)) {}
+  // The line of a train keypoint in the query image, on which its product with each query's line
+  // is 0.
+  LineOfSearch(const float* f, double x, double y)
+      : a(f[0] * x + f[3] * y + f[6]),
+        b(f[1] * x + f[4] * y + f[7]),
+        c(f[2] * x + f[5] * y + f[8]),
+        size_a(std::fabs(f[0] * x) + std::fabs(f[3] * y) + std::fabs(f[6])),
+        size_b(std::fabs(f[1] * x) + std::fabs(f[4] * y) + std::fabs(f[7])),
+        size_c(std::fabs(f[2] * x) + std::fabs(f[5] * y) + std::fabs(f[8])) {}
+};
+
+// Narrows [begin, end) of a strip to keypoints whose value on `line` may be within `most`. The
+// interval is computed in double precision and made wider than the rounding of the test in single
+// precision.
+HWY_INLINE void NarrowToLine(const PlaceStrips& strips, int strip, const LineOfSearch& line,
+                             float most_of_line, int* begin, int* end) {
   if (*begin >= *end) return;
   const float* const xs = strips.x.data();
   const double least_y = strips.least_y[static_cast<size_t>(strip)];
   const double most_y = strips.most_y[static_cast<size_t>(strip)];
-  const double a = line.a;
-  const double b = line.b;
-  const double c = line.c;
   const double far_x = std::max(std::fabs(xs[*begin]), std::fabs(xs[*end - 1]));
   const double far_y = std::max(std::fabs(least_y), std::fabs(most_y));
-  const double sizes = std::fabs(a) * far_x + std::fabs(b) * far_y + std::fabs(c);
-  // A test has four roundings of at most 2^-24 of `sizes`, and more in the numbers without
-  // exponent.
-  const double most = line.most + 1e-6 * sizes + 1e-37;
+  const double sizes = line.size_a * far_x + line.size_b * far_y + line.size_c;
+  // A value has eight roundings of at most 2^-24 of `sizes`, and more if it has no exponent left.
+  const double most = most_of_line + 2e-6 * sizes + 1e-37;
   if (!(most < 1e37)) return;  // the test may overflow, or a number is NaN
-  const double low = -most - std::max(b * least_y, b * most_y) - c;  // a x is at least this
-  const double high = most - std::min(b * least_y, b * most_y) - c;  // and at most this
-  if (a == 0.0) {
+  // a x is in [low, high] for some y of the strip.
+  const double low = -most - std::max(line.b * least_y, line.b * most_y) - line.c;
+  const double high = most - std::min(line.b * least_y, line.b * most_y) - line.c;
+  if (line.a == 0.0) {
     if (low > 0.0 || high < 0.0) *end = *begin;
     return;
   }
-  const double one = low / a;
-  const double other = high / a;
+  const double one = low / line.a;
+  const double other = high / line.a;
+  if (!std::isfinite(one) || !std::isfinite(other)) return;
   const double slack = 1e-12 * std::max(std::fabs(one), std::fabs(other));
   const double left = std::min(one, other) - slack;
   const double right = std::max(one, other) + slack;
@@ -192,7 +220,7 @@ HWY_INLINE void ForEachAdmissible(const PlaceBounds<kBand>& bounds, const algo::
         in_height = hn::And(in_height, hn::And(hn::Le(value, hn::Set(d, line.most)),
                                                hn::Ge(value, hn::Set(d, -line.most))));
       } else if (search.strip_lines != nullptr) {
-        const EpipolarLines& lines = *search.strip_lines;
+        const EpipolarLines& lines = search.strip_lines->lines;
         const auto value = hn::Add(hn::Add(hn::Mul(hn::LoadU(d, lines.a.data() + i), x),
                                            hn::Mul(hn::LoadU(d, lines.b.data() + i), y)),
                                    hn::LoadU(d, lines.c.data() + i));
@@ -227,8 +255,12 @@ HWY_INLINE void NearestByPlace(const WindowSearch& search, int query_begin, int 
     const PlaceBounds<kBand> bounds(search, q);
     if (bounds.IsEmpty()) continue;
     const bool has_line = kBand && search.query_lines != nullptr;
+    const bool has_strip_lines = kBand && search.strip_lines != nullptr;
     const algo::EpipolarLine line =
         has_line ? (*search.query_lines)[static_cast<size_t>(q)] : algo::EpipolarLine{};
+    const LineOfSearch narrow =
+        has_strip_lines ? LineOfSearch(search.strip_lines->epipolar.f, bounds.x, bounds.y)
+                        : LineOfSearch(line);
     int strip = FirstNotBefore(0, strip_count, [&](int i) {
       return bounds.IsAbove(strips.most_y[static_cast<size_t>(i)]);
     });
@@ -238,7 +270,11 @@ HWY_INLINE void NearestByPlace(const WindowSearch& search, int query_begin, int 
       int begin = FirstNotBefore(strips.begin(strip), end, [&](int i) {
         return bounds.IsLeft(strips.x[static_cast<size_t>(i)]);
       });
-      if (has_line) NarrowToLine(strips, strip, line, &begin, &end);
+      if (has_line) NarrowToLine(strips, strip, narrow, line.most, &begin, &end);
+      if (has_strip_lines) {
+        NarrowToLine(strips, strip, narrow, search.strip_lines->most[static_cast<size_t>(strip)],
+                     &begin, &end);
+      }
       ForEachAdmissible(bounds, line, begin, end, [&](uint32_t index) HWY_ATTR {
         const uint32_t distance = RowDistance<kDescriptorBytes>(
             row, search.train.rows + static_cast<ptrdiff_t>(index) * kDescriptorBytes);
