@@ -181,7 +181,9 @@ class Bench {
             0, {reinterpret_cast<const uint8_t*>(host.data()), floats * sizeof(float)}, nullptr));
     const auto* const x = reinterpret_cast<const float*>(places.data());
     MatchWindows windows = {};
-    windows.pair[0] = {{x, x + count, 0, 0}, {x + 2 * count, x + 3 * count, 0, 0}, 50.0f};
+    windows.pair[0].query = {x, x + count, 0, 0};
+    windows.pair[0].train = {x + 2 * count, x + 3 * count, 0, 0};
+    windows.pair[0].half_side_px = 50.0f;
     return Report(
         "match two best, window 50 " + std::to_string(count) + "x" + std::to_string(count),
         [&](cudaStream_t stream) { return LaunchWindowMatch(params, windows, stream); });

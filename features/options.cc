@@ -40,6 +40,14 @@ absl::Status Contradiction(absl::string_view one, absl::string_view other,
                    absl::StrCat(one, " and ", other, "; allowed: ", allowed));
 }
 
+// As CheckReal(), with a range that is shown without an exponent.
+absl::Status CheckBandLimit(absl::string_view name, float value, float low) {
+  if (value >= low && value <= kMaxBandPx) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(name, " must be in [", static_cast<int>(low), ", ",
+                                static_cast<int>(kMaxBandPx), "]; got ", value));
+}
+
 constexpr PipelineOptions OrbPipeline() { return {}; }
 
 PipelineOptions BFrostPipeline() {
@@ -403,6 +411,29 @@ absl::Status MatchOptions::Validate() const {
       return Contradiction(absl::StrCat(name, " is ", offset_px), "match.window_px is 0 (off)",
                            "a window, or an offset of 0");
     }
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckBandLimit("match.min_dx", min_dx_px, -kMaxBandPx));
+  ORBSERVE_RETURN_IF_ERROR(CheckBandLimit("match.max_dx", max_dx_px, -kMaxBandPx));
+  if (min_dx_px > max_dx_px) {
+    return Contradiction(absl::StrCat("match.min_dx is ", min_dx_px),
+                         absl::StrCat("match.max_dx is ", max_dx_px), "min_dx up to max_dx");
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckBandLimit("match.max_dy", max_dy_px, 0.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckBandLimit("match.max_epipolar_px", max_epipolar_px, 0.0f));
+  for (const double value : fundamental) {
+    if (!std::isfinite(value)) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("match.fundamental must be nine finite numbers; got ", value));
+    }
+  }
+  const bool has_matrix = fundamental != std::array<double, 9>{};
+  if (has_matrix && !has_epipolar()) {
+    return Contradiction("match.fundamental is given", "match.max_epipolar_px is 0 (off)",
+                         "a max_epipolar_px above 0, or no matrix");
+  }
+  if (!has_matrix && has_epipolar()) {
+    return Contradiction(absl::StrCat("match.max_epipolar_px is ", max_epipolar_px),
+                         "match.fundamental is none, or zeros only", "both, or neither");
   }
   return absl::OkStatus();
 }

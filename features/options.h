@@ -45,6 +45,7 @@ inline constexpr IntRange kLappingRange{0, 1'000'000};
 inline constexpr IntRange kSiftLayerRange{1, 8};
 inline constexpr IntRange kSiftFirstOctaveRange{-1, 0};
 inline constexpr IntRange kMatchDistanceRange{0, 8'323'200};  // the largest of SIFT
+inline constexpr float kMaxBandPx = 1e6f;  // of a limit of a band: the limit is off
 inline constexpr IntRange kTrackLevelRange{1, 11};
 inline constexpr IntRange kTrackIterationRange{1, 100};
 inline constexpr IntRange kRedetectRange{0, 100};
@@ -277,9 +278,26 @@ struct MatchOptions {
   float window_px = 0.0f;
   float offset_x_px = 0.0f;
   float offset_y_px = 0.0f;
+  // Band of two cameras, level-0 pixels: min_dx <= x of the query - x of the train <= max_dx, and
+  // |y of the query - y of the train| <= max_dy. +-kMaxBandPx: no limit.
+  float min_dx_px = -kMaxBandPx;
+  float max_dx_px = kMaxBandPx;
+  float max_dy_px = kMaxBandPx;
+  // Fundamental matrix, row by row, in any scale: a train keypoint is at most `max_epipolar_px`
+  // from the line of the query. Zeros and 0 = off.
+  std::array<double, 9> fundamental = {};
+  float max_epipolar_px = 0.0f;
 
   bool operator==(const MatchOptions&) const = default;
   absl::Status Validate() const;
+
+  bool has_window() const { return window_px > 0.0f; }
+  bool has_limits() const {
+    return min_dx_px > -kMaxBandPx || max_dx_px < kMaxBandPx || max_dy_px < kMaxBandPx;
+  }
+  bool has_epipolar() const { return max_epipolar_px > 0.0f; }
+  // True if places decide which pairs are compared.
+  bool needs_places() const { return has_window() || has_limits() || has_epipolar(); }
 };
 
 // Pyramidal inverse-compositional Lucas-Kanade of a stream (paper 2, section II-E).

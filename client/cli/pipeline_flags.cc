@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/file_io.h"
 #include "client/cli/wire_names.h"
 
 namespace orbserve::cli {
@@ -58,6 +59,11 @@ constexpr PipelineFlag kFlags[] = {
     {"--match-window", nullptr, "match.window_px", "PX", "Match within PX pixels of a feature's own place, in x and in y; 0 = everywhere"},
     {"--match-offset-x", nullptr, "match.offset_x", "PX", "Move the window of --match-window to the right"},
     {"--match-offset-y", nullptr, "match.offset_y", "PX", "Move the window of --match-window down"},
+    {"--min-dx", nullptr, "match.min_dx", "PX", "Match where x of the first image - x of the second is PX or more: the least disparity of left and right; -1000000 = no limit"},
+    {"--max-dx", nullptr, "match.max_dx", "PX", "Match where x of the first image - x of the second is up to PX; 1000000 = no limit"},
+    {"--max-dy", nullptr, "match.max_dy", "PX", "Match where the two y differ by up to PX; 1000000 = no limit"},
+    {"--fundamental", nullptr, "match.fundamental", "F11,...,F33|FILE", "Fundamental matrix, row by row: match near the epipolar lines; with --max-epipolar"},
+    {"--max-epipolar", nullptr, "match.max_epipolar_px", "PX", "Match up to PX pixels from the line of --fundamental; 0 = off"},
     {"--track-levels", nullptr, "track.levels", "N", "Levels of the pyramid that tracks use, 1 to 11"},
     {"--track-coarse-patch", nullptr, "track.coarse_patch_px", "PX", "Side of the patch on levels above 2, 8 or 16"},
     {"--track-iterations", nullptr, "track.iterations", "N", "Most iterations on a level, 1 to 100"},
@@ -146,10 +152,36 @@ absl::Status RefuseNumber(const PipelineFlag& flag, absl::string_view kind,
   return Refuse(flag, absl::StrCat(std::string(kind), " (", flag.help, ")"), value);
 }
 
+// Sets an option of several numbers: the numbers themselves with commas between them, or a file
+// that has them, with brackets or without.
+absl::Status SetNumbers(const PipelineFlag& flag, const std::string& value, Message* group) {
+  std::string text = value;
+  if (!absl::StrContains(value, ',')) {
+    absl::StatusOr<std::string> file = ReadFile(value);
+    if (!file.ok()) {
+      return RefuseNumber(flag, "numbers with commas between them, or a file",
+                          absl::StrCat(value, ": ", std::string(file.status().message())));
+    }
+    text = *std::move(file);
+  }
+  const google::protobuf::Reflection& reflection = *group->GetReflection();
+  reflection.ClearField(group, &flag.field());
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" \t\r\n,;[]"), absl::SkipEmpty())) {
+    double number;
+    if (!absl::SimpleAtod(word, &number) || !std::isfinite(number)) {
+      return RefuseNumber(flag, "finite numbers", word.substr(0, 40));
+    }
+    reflection.AddDouble(group, &flag.field(), number);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetOption(const PipelineFlag& flag, const std::string& value, v1::Pipeline* pipeline) {
   Message* const group =
       pipeline->GetReflection()->MutableMessage(pipeline, &GroupField(flag.path));
   const FieldDescriptor& field = flag.field();
+  if (field.is_repeated()) return SetNumbers(flag, value, group);
   const google::protobuf::Reflection& reflection = *group->GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_ENUM: {

@@ -7,7 +7,10 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -82,54 +85,107 @@ void ReferenceNearest(const uint8_t* query, int query_begin, int query_end, cons
   }
 }
 
-void ReferenceNearestInWindow(const WindowSearch& search, int query_begin, int query_end, int k,
-                              Neighbour* nearest) {
+bool IsAdmissible(const WindowSearch& search, int q, int t) {
   const PlacedRows& query = search.query;
   const PlacedRows& train = search.train;
+  if (!algo::IsNear(search.half_side_px, train.x[t] + train.offset_x_px,
+                    query.x[q] + query.offset_x_px) ||
+      !algo::IsNear(search.half_side_px, train.y[t] + train.offset_y_px,
+                    query.y[q] + query.offset_y_px)) {
+    return false;
+  }
+  if (!search.has_band) return true;
+  if (!algo::IsInBand(search.band, query.x[q], query.y[q], train.x[t], train.y[t])) return false;
+  if (search.query_lines != nullptr) {
+    return algo::IsNearLine((*search.query_lines)[static_cast<size_t>(q)], train.x[t], train.y[t]);
+  }
+  return search.train_lines == nullptr ||
+         algo::IsNearLine((*search.train_lines)[static_cast<size_t>(t)], query.x[q], query.y[q]);
+}
+
+void ReferenceNearestInWindow(const WindowSearch& search, int query_begin, int query_end, int k,
+                              Neighbour* nearest) {
   for (int q = query_begin; q < query_end; ++q) {
     Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
     std::fill(list, list + k, kNoNeighbour);
-    for (int t = 0; t < train.count; ++t) {
-      if (!algo::IsNear(search.half_side_px, train.x[t], query.x[q]) ||
-          !algo::IsNear(search.half_side_px, train.y[t], query.y[q])) {
-        continue;
-      }
-      Take(Measure(query.rows, q, train.rows, t, search.descriptor_bytes), k, list);
+    for (int t = 0; t < search.train.count; ++t) {
+      if (!IsAdmissible(search, q, t)) continue;
+      Take(Measure(search.query.rows, q, search.train.rows, t, search.descriptor_bytes), k, list);
     }
   }
 }
 
-// Places of one side. Empty without a window.
-struct Places {
-  std::vector<float> x;
-  std::vector<float> y;
+// Rules of places of a match, as a search sees them. `has_places`: there is a rule.
+struct PlaceRules {
+  bool has_places = false;
+  float half_side_px = FLT_MAX;
+  bool has_band = false;
+  algo::MatchBand band;
+  algo::EpipolarBand epipolar;
+  EpipolarLines lines;  // of the query keypoints
 };
 
-// Returns the middle of the window of each query.
-Places WindowPlaces(const Features& query, const MatchOptions& options) {
-  Places places;
-  if (options.window_px == 0.0f) return places;
-  places.x.reserve(query.count());
-  places.y.reserve(query.count());
-  for (const float x : query.x) places.x.push_back(x + options.offset_x_px);
-  for (const float y : query.y) places.y.push_back(y + options.offset_y_px);
-  return places;
+PlaceRules RulesOf(const Features& query, const MatchOptions& options) {
+  PlaceRules rules;
+  rules.has_places = options.needs_places();
+  if (options.has_window()) rules.half_side_px = options.window_px;
+  rules.has_band = options.has_limits() || options.has_epipolar();
+  rules.band = algo::BandOf(options.min_dx_px, options.max_dx_px, options.max_dy_px, kMaxBandPx);
+  if (!options.has_epipolar()) return rules;
+  rules.epipolar = algo::MakeEpipolarBand(options.fundamental, options.max_epipolar_px);
+  rules.lines.reserve(query.count());
+  for (size_t i = 0; i < query.count(); ++i) {
+    rules.lines.push_back(rules.epipolar.LineOf(query.x[i], query.y[i]));
+  }
+  return rules;
 }
 
-PlacedRows SideOf(const std::vector<uint8_t>& rows, const Places& places, size_t count) {
-  return {rows.data(), places.x.data(), places.y.data(), static_cast<int>(count)};
+StripLines InStripOrder(const PlaceRules& rules, const PlaceStrips& strips) {
+  StripLines ordered;
+  const auto count = static_cast<size_t>(strips.count);
+  ordered.epipolar = rules.epipolar;
+  ordered.lines.reserve(count + PlaceStrips::kPadding);
+  for (size_t i = 0; i < count; ++i) ordered.lines.push_back(rules.lines[strips.index[i]]);
+  for (size_t i = 0; i < PlaceStrips::kPadding; ++i) ordered.lines.push_back({});
+  for (int strip = 0; strip < strips.strips(); ++strip) {
+    float most = 0.0f;
+    for (int i = strips.begin(strip); i < strips.end(strip); ++i) {
+      const float value = ordered.lines.most[static_cast<size_t>(i)];
+      most = std::isfinite(value) ? std::max(most, value) : std::numeric_limits<float>::infinity();
+      if (!std::isfinite(most)) break;
+    }
+    ordered.most.push_back(most);
+  }
+  return ordered;
 }
 
-// The k nearest rows of `train` for every row of `query`, among the admissible where there is a
-// window: [query][k], ascending. Unspecified when the run was cancelled.
+enum class Direction { kForward, kBackwards };
+
+// The k nearest rows of `train` for every row of `query`, among the admissible: [query][k],
+// ascending. Backwards the train side of the match is `query`. Unspecified when the run was
+// cancelled.
 std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const PlacedRows& query,
                                          const PlacedRows& train, int descriptor_bytes, int k,
-                                         float window_px, const Run& run) {
+                                         const PlaceRules& rules, Direction direction,
+                                         const Run& run) {
   if (run.IsCancelled()) return {};
   std::vector<Neighbour> nearest(static_cast<size_t>(query.count) * static_cast<size_t>(k));
-  if (window_px > 0.0f) {
+  if (rules.has_places) {
     const PlaceStrips strips(train.x, train.y, train.count);
-    const WindowSearch search = {query, train, &strips, descriptor_bytes, window_px};
+    const bool forward = direction == Direction::kForward;
+    const EpipolarLines* const lines = rules.lines.empty() ? nullptr : &rules.lines;
+    const bool lines_of_train = lines != nullptr && !forward;
+    const StripLines strip_lines = lines_of_train ? InStripOrder(rules, strips) : StripLines();
+    const WindowSearch search = {query,
+                                 train,
+                                 &strips,
+                                 descriptor_bytes,
+                                 rules.half_side_px,
+                                 rules.has_band,
+                                 forward ? rules.band : rules.band.Backwards(),
+                                 forward ? lines : nullptr,
+                                 forward ? nullptr : lines,
+                                 lines_of_train ? &strip_lines : nullptr};
     run.slices.ForEach(query.count, QueriesPerSlice(train.count), [&](int begin, int end) {
       if (run.IsCancelled()) return;
       kernels.nearest_in_window(search, begin, end, k, nearest.data());
@@ -151,24 +207,25 @@ std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const Plac
 // forward search only where nearly every train descriptor is somebody's nearest. `matches` has at
 // most one match per query.
 void KeepMutual(const MatchKernels& kernels, const PlacedRows& query, const PlacedRows& train,
-                int descriptor_bytes, float window_px, const Run& run, Matches& matches) {
+                int descriptor_bytes, const PlaceRules& rules, const Run& run, Matches& matches) {
   const auto bytes = static_cast<size_t>(descriptor_bytes);
   std::vector<uint32_t> wanted(matches.train_index);
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
 
   std::vector<uint8_t> rows(wanted.size() * bytes);
-  Places places;
+  std::vector<float> x;
+  std::vector<float> y;
   for (size_t i = 0; i < wanted.size(); ++i) {
     std::copy_n(train.rows + wanted[i] * bytes, bytes, rows.data() + i * bytes);
-    if (window_px > 0.0f) {
-      places.x.push_back(train.x[wanted[i]]);
-      places.y.push_back(train.y[wanted[i]]);
+    if (rules.has_places) {
+      x.push_back(train.x[wanted[i]]);
+      y.push_back(train.y[wanted[i]]);
     }
   }
-  const std::vector<Neighbour> nearest =
-      NearestNeighbours(kernels, SideOf(rows, places, wanted.size()), query, descriptor_bytes,
-                        /*k=*/1, window_px, run);
+  const PlacedRows wanted_side = {rows.data(), x.data(), y.data(), static_cast<int>(wanted.size())};
+  const std::vector<Neighbour> nearest = NearestNeighbours(
+      kernels, wanted_side, query, descriptor_bytes, /*k=*/1, rules, Direction::kBackwards, run);
   if (run.IsCancelled()) return;
 
   size_t kept = 0;
@@ -196,6 +253,17 @@ bool BestStandsOut(const Neighbour* list, int descriptor_bytes, float ratio) {
 
 }  // namespace
 
+void EpipolarLines::reserve(size_t count) {
+  for (std::vector<float>* column : {&a, &b, &c, &most}) column->reserve(count);
+}
+
+void EpipolarLines::push_back(const algo::EpipolarLine& line) {
+  a.push_back(line.a);
+  b.push_back(line.b);
+  c.push_back(line.c);
+  most.push_back(line.most);
+}
+
 const MatchKernels& ReferenceMatchKernels() {
   static constexpr MatchKernels kKernels = {"reference", ReferencePrepareTrain, ReferenceNearest,
                                             ReferenceNearestInWindow};
@@ -218,14 +286,15 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
   matches.ratio_undefined = with_ratio && train.count() == 1;
   if (query.count() == 0 || train.count() == 0 || matches.ratio_undefined) return matches;
 
-  // The offset moves the queries. Both directions then compare the same two numbers.
-  const Places query_places = WindowPlaces(query, options);
-  const PlacedRows query_side = SideOf(query.descriptors, query_places, query.count());
+  const PlaceRules rules = RulesOf(query, options);
+  const PlacedRows query_side = {query.descriptors.data(), query.x.data(),
+                                 query.y.data(),           static_cast<int>(query.count()),
+                                 options.offset_x_px,      options.offset_y_px};
   const PlacedRows train_side = {train.descriptors.data(), train.x.data(), train.y.data(),
                                  static_cast<int>(train.count())};
   const int k = with_ratio ? 2 : options.k;
   const std::vector<Neighbour> nearest = NearestNeighbours(
-      kernels, query_side, train_side, query.descriptor_bytes, k, options.window_px, run);
+      kernels, query_side, train_side, query.descriptor_bytes, k, rules, Direction::kForward, run);
   if (run.IsCancelled()) return std::nullopt;
 
   const size_t most = query.count() * static_cast<size_t>(options.k);
@@ -245,8 +314,7 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
     }
   }
   if (options.cross_check && matches.count() > 0) {
-    KeepMutual(kernels, query_side, train_side, query.descriptor_bytes, options.window_px, run,
-               matches);
+    KeepMutual(kernels, query_side, train_side, query.descriptor_bytes, rules, run, matches);
     if (run.IsCancelled()) return std::nullopt;
   }
   return matches;

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Matching of descriptors on the host (features/algo/metric.h): of all pairs, or of those in a
-// window. Its kernels exist twice with the same bits, as those of steps do
-// (cpu/kernels/kernel_target.h).
+// Matching of descriptors on the host (features/algo/metric.h): of all pairs, or of those that
+// places admit (features/algo/match_window.h). Its kernels exist twice with the same bits, as those
+// of steps do (cpu/kernels/kernel_target.h).
 
 #ifndef ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_
 #define ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_
@@ -16,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "cpu/matching/place_strips.h"
+#include "features/algo/match_window.h"
 #include "features/options.h"
 #include "features/types.h"
 
@@ -31,23 +32,53 @@ constexpr Neighbour MakeNeighbour(uint32_t distance, uint32_t train_index) {
 constexpr uint32_t DistanceOf(Neighbour n) { return static_cast<uint32_t>(n >> 32); }
 constexpr uint32_t TrainIndexOf(Neighbour n) { return static_cast<uint32_t>(n); }
 
-// One side of a match in a window.
+// One side of a match by places.
 struct PlacedRows {
   const uint8_t* rows = nullptr;  // descriptors
-  // Places in level-0 pixels, those of a query moved by the offset. Null without a window.
+  // Places in level-0 pixels. Null where every pair is admissible.
   const float* x = nullptr;
   const float* y = nullptr;
   int count = 0;
+  float offset_x_px = 0.0f;  // of the window: that of the options for a query, else 0
+  float offset_y_px = 0.0f;
 };
 
-// A search of `query` in `train` where pairs are admissible whose places differ by at most
-// `half_side_px` in x and in y.
+// Epipolar lines, one for each query keypoint of a match or none: the columns of
+// algo::EpipolarLine.
+struct EpipolarLines {
+  std::vector<float> a;
+  std::vector<float> b;
+  std::vector<float> c;
+  std::vector<float> most;
+
+  bool empty() const { return a.empty(); }
+  void reserve(size_t count);
+  void push_back(const algo::EpipolarLine& line);
+  algo::EpipolarLine operator[](size_t i) const { return {a[i], b[i], c[i], most[i]}; }
+};
+
+// Lines in the order of strips, and what narrows a search of them.
+struct StripLines {
+  EpipolarLines lines;      // padded as the strips are
+  std::vector<float> most;  // of each strip the largest of its lines
+  algo::EpipolarBand epipolar;
+};
+
+// A search of `query` in `train` among the pairs that features/algo/match_window.h admits. A search
+// backwards has the train side of the match as its `query`.
 struct WindowSearch {
   PlacedRows query;
   PlacedRows train;
   const PlaceStrips* strips;  // of the places of `train`
   int descriptor_bytes;
-  float half_side_px;
+  float half_side_px;    // of the window; FLT_MAX = off
+  bool has_band;         // `band` has a limit, or there are lines
+  algo::MatchBand band;  // seen from `query`
+  // Where the match has epipolar lines: those of `query`, or in a search backwards those of
+  // `train`. At most one is not null.
+  const EpipolarLines* query_lines;
+  const EpipolarLines* train_lines;
+  const StripLines* strip_lines;  // `train_lines` for the strips
 };
 
 struct MatchKernels {

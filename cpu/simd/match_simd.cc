@@ -4,7 +4,7 @@
 // Brute-force matching: bit_match-inl.h has strings of bits by Hamming distance, vector_match-inl.h
 // vectors of bytes.
 //
-// In a window few pairs are admissible. The train set is then sorted by place
+// Where places decide, few pairs are admissible. The train set is then sorted by place
 // (cpu/matching/place_strips.h), and the admissible rows are measured one by one.
 
 #define HWY_WANT_AVX3_DL 1
@@ -31,6 +31,7 @@
 #include <cstring>
 #include <limits>
 
+#include "features/algo/match_window.h"
 #include "features/algo/metric.h"
 
 #ifndef ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
@@ -73,42 +74,165 @@ HWY_INLINE uint32_t RowDistance(const uint8_t* a, const uint8_t* b) {
   return BitDistance<kDescriptorBytes>(a, b);
 }
 
-// ---- In a window: the place decides first
+// ---- By places: the place decides first
 
-// First of the ascending `values` [begin, end) that is at most `half_side_px` below `centre`.
+// First of [begin, end) for which `is_before` is false, where all for which it is true come first.
 // Branch-free: which half is taken cannot be foreseen.
-HWY_INLINE int FirstInWindow(const float* HWY_RESTRICT values, int begin, int end, float centre,
-                             float half_side_px) {
+template <typename IsBefore>
+HWY_INLINE int FirstNotBefore(int begin, int end, const IsBefore& is_before) {
   int count = end - begin;
   while (count > 0) {
     const int half = (count + 1) / 2;
-    begin += values[begin + half - 1] - centre < -half_side_px ? half : 0;
+    begin += is_before(begin + half - 1) ? half : 0;
     count -= half;
   }
   return begin;
 }
 
-// Calls take(row) for the keypoints of [begin, end), part of a strip, that lie in the window. None
-// of them lies left of it.
-template <typename Take>
-HWY_INLINE void ForEachInWindow(const PlaceStrips& strips, int begin, int end, float x, float y,
-                                float half_side_px, const Take& take) {
+// The places that one query admits. The bounds of either coordinate: a place below the lower or
+// above the upper bound is not admissible, and nor are the smaller or larger ones.
+template <bool kBand>
+struct PlaceBounds {
+  const WindowSearch& search;
+  float x;
+  float y;
+  float centre_x;
+  float centre_y;
+
+  HWY_INLINE PlaceBounds(const WindowSearch& s, int q)
+      : search(s),
+        x(s.query.x[q]),
+        y(s.query.y[q]),
+        centre_x(x + s.query.offset_x_px),
+        centre_y(y + s.query.offset_y_px) {}
+
+  HWY_INLINE bool IsEmpty() const { return !std::isfinite(centre_x) || !std::isfinite(centre_y); }
+  HWY_INLINE bool IsLeft(float place) const {
+    const bool left = place + search.train.offset_x_px - centre_x < -search.half_side_px;
+    return kBand ? left | (x - place > search.band.max_dx_px) : left;
+  }
+  HWY_INLINE bool IsAbove(float place) const {
+    const bool above = place + search.train.offset_y_px - centre_y < -search.half_side_px;
+    return kBand ? above | (y - place > search.band.max_dy_px) : above;
+  }
+  HWY_INLINE bool IsBelow(float place) const {
+    const bool below = place + search.train.offset_y_px - centre_y > search.half_side_px;
+    return kBand ? below | (y - place < -search.band.max_dy_px) : below;
+  }
+};
+
+// a x + b y + c, near 0 for the keypoints of an epipolar line. The sizes are those of the terms
+// that single precision rounds on the way to each coefficient.
+struct LineOfSearch {
+  double a;
+  double b;
+  double c;
+  double size_a;
+  double size_b;
+  double size_c;
+
+  // The line of a query keypoint.
+  explicit LineOfSearch(const algo::EpipolarLine& line)
+      : a(line.a),
+        b(line.b),
+        c(line.c),
+        size_a(std::fabs(a)),
+        size_b(std::fabs(b)),
+        size_c(std::fabs(c)) {}
+  // The line of a train keypoint in the query image, on which its product with each query's line
+  // is 0.
+  LineOfSearch(const float* f, double x, double y)
+      : a(f[0] * x + f[3] * y + f[6]),
+        b(f[1] * x + f[4] * y + f[7]),
+        c(f[2] * x + f[5] * y + f[8]),
+        size_a(std::fabs(f[0] * x) + std::fabs(f[3] * y) + std::fabs(f[6])),
+        size_b(std::fabs(f[1] * x) + std::fabs(f[4] * y) + std::fabs(f[7])),
+        size_c(std::fabs(f[2] * x) + std::fabs(f[5] * y) + std::fabs(f[8])) {}
+};
+
+// Narrows [begin, end) of a strip to keypoints whose value on `line` may be within `most`. The
+// interval is computed in double precision and made wider than the rounding of the test in single
+// precision.
+HWY_INLINE void NarrowToLine(const PlaceStrips& strips, int strip, const LineOfSearch& line,
+                             float most_of_line, int* begin, int* end) {
+  if (*begin >= *end) return;
+  const float* const xs = strips.x.data();
+  const double least_y = strips.least_y[static_cast<size_t>(strip)];
+  const double most_y = strips.most_y[static_cast<size_t>(strip)];
+  const double far_x = std::max(std::fabs(xs[*begin]), std::fabs(xs[*end - 1]));
+  const double far_y = std::max(std::fabs(least_y), std::fabs(most_y));
+  const double sizes = line.size_a * far_x + line.size_b * far_y + line.size_c;
+  // A value has eight roundings of at most 2^-24 of `sizes`, and more if it has no exponent left.
+  const double most = most_of_line + 2e-6 * sizes + 1e-37;
+  if (!(most < 1e37)) return;  // the test may overflow, or a number is NaN
+  // a x is in [low, high] for some y of the strip.
+  const double low = -most - std::max(line.b * least_y, line.b * most_y) - line.c;
+  const double high = most - std::min(line.b * least_y, line.b * most_y) - line.c;
+  if (line.a == 0.0) {
+    if (low > 0.0 || high < 0.0) *end = *begin;
+    return;
+  }
+  const double one = low / line.a;
+  const double other = high / line.a;
+  if (!std::isfinite(one) || !std::isfinite(other)) return;
+  const double slack = 1e-12 * std::max(std::fabs(one), std::fabs(other));
+  const double left = std::min(one, other) - slack;
+  const double right = std::max(one, other) + slack;
+  *begin = FirstNotBefore(*begin, *end, [&](int i) { return xs[i] < left; });
+  *end = FirstNotBefore(*begin, *end, [&](int i) { return xs[i] <= right; });
+}
+
+// Calls take(row) for the admissible keypoints of [begin, end), part of a strip. None of them lies
+// left of it.
+template <bool kBand, typename Take>
+HWY_INLINE void ForEachAdmissible(const PlaceBounds<kBand>& bounds, const algo::EpipolarLine& line,
+                                  int begin, int end, const Take& take) {
   const hn::CappedTag<float, PlaceStrips::kPadding> d;
+  const WindowSearch& search = bounds.search;
+  const PlaceStrips& strips = *search.strips;
   const int lanes = static_cast<int>(hn::Lanes(d));
-  const auto most = hn::Set(d, half_side_px);
-  const auto least = hn::Set(d, -half_side_px);
-  const auto centre_x = hn::Set(d, x);
-  const auto centre_y = hn::Set(d, y);
+  const auto most = hn::Set(d, search.half_side_px);
+  const auto least = hn::Set(d, -search.half_side_px);
+  const auto centre_x = hn::Set(d, bounds.centre_x);
+  const auto centre_y = hn::Set(d, bounds.centre_y);
+  const auto offset_x = hn::Set(d, search.train.offset_x_px);
+  const auto offset_y = hn::Set(d, search.train.offset_y_px);
   for (int i = begin; i < end; i += lanes) {
-    const auto dx = hn::Sub(hn::LoadU(d, strips.x.data() + i), centre_x);
-    const auto dy = hn::Sub(hn::LoadU(d, strips.y.data() + i), centre_y);
-    const auto not_right = hn::Le(dx, most);
+    const auto place_x = hn::LoadU(d, strips.x.data() + i);
+    const auto place_y = hn::LoadU(d, strips.y.data() + i);
+    const auto dx = hn::Sub(hn::Add(place_x, offset_x), centre_x);
+    const auto dy = hn::Sub(hn::Add(place_y, offset_y), centre_y);
+    auto not_right = hn::Le(dx, most);
+    auto in_height = hn::And(hn::Le(dy, most), hn::Ge(dy, least));
+    if constexpr (kBand) {
+      const auto x = hn::Set(d, bounds.x);
+      const auto y = hn::Set(d, bounds.y);
+      const auto rows_apart = hn::Sub(y, place_y);
+      not_right =
+          hn::And(not_right, hn::Ge(hn::Sub(x, place_x), hn::Set(d, search.band.min_dx_px)));
+      in_height =
+          hn::And(in_height, hn::And(hn::Le(rows_apart, hn::Set(d, search.band.max_dy_px)),
+                                     hn::Ge(rows_apart, hn::Set(d, -search.band.max_dy_px))));
+      if (search.query_lines != nullptr) {
+        const auto value = hn::Add(
+            hn::Add(hn::Mul(hn::Set(d, line.a), place_x), hn::Mul(hn::Set(d, line.b), place_y)),
+            hn::Set(d, line.c));
+        in_height = hn::And(in_height, hn::And(hn::Le(value, hn::Set(d, line.most)),
+                                               hn::Ge(value, hn::Set(d, -line.most))));
+      } else if (search.strip_lines != nullptr) {
+        const EpipolarLines& lines = search.strip_lines->lines;
+        const auto value = hn::Add(hn::Add(hn::Mul(hn::LoadU(d, lines.a.data() + i), x),
+                                           hn::Mul(hn::LoadU(d, lines.b.data() + i), y)),
+                                   hn::LoadU(d, lines.c.data() + i));
+        const auto near = hn::LoadU(d, lines.most.data() + i);
+        in_height = hn::And(in_height, hn::And(hn::Le(value, near), hn::Ge(value, hn::Neg(near))));
+      }
+    }
     // Behind the end the next strip begins.
     const auto in_strip = hn::FirstN(d, static_cast<size_t>(std::min(end - i, lanes)));
-    const auto in_window =
-        hn::And(hn::And(not_right, in_strip), hn::And(hn::Le(dy, most), hn::Ge(dy, least)));
+    const auto admissible = hn::And(hn::And(not_right, in_strip), in_height);
     uint8_t mask_bytes[8] = {};
-    hn::StoreMaskBits(d, in_window, mask_bytes);
+    hn::StoreMaskBits(d, admissible, mask_bytes);
     uint64_t mask;
     std::memcpy(&mask, mask_bytes, sizeof(mask));
     for (; mask != 0; mask &= mask - 1) {
@@ -119,31 +243,55 @@ HWY_INLINE void ForEachInWindow(const PlaceStrips& strips, int begin, int end, f
   }
 }
 
-template <int kDescriptorBytes>
-HWY_INLINE void NearestInWindowOfSize(const WindowSearch& search, int query_begin, int query_end,
-                                      int k, Neighbour* nearest) {
+template <int kDescriptorBytes, bool kBand>
+HWY_INLINE void NearestByPlace(const WindowSearch& search, int query_begin, int query_end, int k,
+                               Neighbour* nearest) {
   const PlaceStrips& strips = *search.strips;
-  const float half_side_px = search.half_side_px;
   const int strip_count = strips.strips();
   for (int q = query_begin; q < query_end; ++q) {
     Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
     std::fill(list, list + k, kNoNeighbour);
     const uint8_t* const row = search.query.rows + static_cast<ptrdiff_t>(q) * kDescriptorBytes;
-    const float x = search.query.x[q];
-    const float y = search.query.y[q];
-    if (!std::isfinite(x) || !std::isfinite(y)) continue;  // such a window is empty
-    int strip = FirstInWindow(strips.most_y.data(), 0, strip_count, y, half_side_px);
-    for (; strip < strip_count && strips.least_y[static_cast<size_t>(strip)] - y <= half_side_px;
+    const PlaceBounds<kBand> bounds(search, q);
+    if (bounds.IsEmpty()) continue;
+    const bool has_line = kBand && search.query_lines != nullptr;
+    const bool has_strip_lines = kBand && search.strip_lines != nullptr;
+    const algo::EpipolarLine line =
+        has_line ? (*search.query_lines)[static_cast<size_t>(q)] : algo::EpipolarLine{};
+    const LineOfSearch narrow =
+        has_strip_lines ? LineOfSearch(search.strip_lines->epipolar.f, bounds.x, bounds.y)
+                        : LineOfSearch(line);
+    int strip = FirstNotBefore(0, strip_count, [&](int i) {
+      return bounds.IsAbove(strips.most_y[static_cast<size_t>(i)]);
+    });
+    for (; strip < strip_count && !bounds.IsBelow(strips.least_y[static_cast<size_t>(strip)]);
          ++strip) {
-      const int end = strips.end(strip);
-      const int begin = FirstInWindow(strips.x.data(), strips.begin(strip), end, x, half_side_px);
-      ForEachInWindow(strips, begin, end, x, y, half_side_px, [&](uint32_t index) HWY_ATTR {
+      int end = strips.end(strip);
+      int begin = FirstNotBefore(strips.begin(strip), end, [&](int i) {
+        return bounds.IsLeft(strips.x[static_cast<size_t>(i)]);
+      });
+      if (has_line) NarrowToLine(strips, strip, narrow, line.most, &begin, &end);
+      if (has_strip_lines) {
+        NarrowToLine(strips, strip, narrow, search.strip_lines->most[static_cast<size_t>(strip)],
+                     &begin, &end);
+      }
+      ForEachAdmissible(bounds, line, begin, end, [&](uint32_t index) HWY_ATTR {
         const uint32_t distance = RowDistance<kDescriptorBytes>(
             row, search.train.rows + static_cast<ptrdiff_t>(index) * kDescriptorBytes);
         const Neighbour candidate = MakeNeighbour(distance, index);
         if (candidate < list[k - 1]) Insert(candidate, k, list);
       });
     }
+  }
+}
+
+template <int kDescriptorBytes>
+HWY_INLINE void NearestInWindowOfSize(const WindowSearch& search, int query_begin, int query_end,
+                                      int k, Neighbour* nearest) {
+  if (search.has_band) {
+    NearestByPlace<kDescriptorBytes, true>(search, query_begin, query_end, k, nearest);
+  } else {
+    NearestByPlace<kDescriptorBytes, false>(search, query_begin, query_end, k, nearest);
   }
 }
 

@@ -13,9 +13,9 @@
 // More neighbours, or other descriptors: a warp per query measures distances, each lane keeps its
 // own best, and the warp draws the smallest one k times.
 //
-// In a window: the same with any number of neighbours. Each lane reads the places of train
-// keypoints first, a few at a time, and the descriptors of the admissible ones only, so most pairs
-// cost the reading and comparison of a place.
+// By places (features/algo/match_window.h): the same with any number of neighbours. Each lane reads
+// the places of train keypoints first, a few at a time, and the descriptors of the admissible ones
+// only, so most pairs cost the reading and comparison of a place.
 
 #include "gpu/matching/match_kernel.h"
 
@@ -178,21 +178,51 @@ __device__ void SearchRow(const uint8_t* query, int row, const uint8_t* train, i
   list.Store(lane, k, static_cast<Neighbour*>(nearest) + static_cast<int64_t>(row) * k);
 }
 
-// One side of a search in a window.
+// One side of a search by places.
 struct PlacedSide {
   const uint8_t* rows;
   int count;
   const MatchPlaces& places;
 };
 
-// The k <= kMax nearest admissible rows of `train` for row `row` of `query`; a whole warp.
-template <int kMax, int kWords>
+// The band and the epipolar lines of a search from one side.
+struct BandOfSide {
+  const algo::MatchBand& band;
+  const algo::EpipolarBand& epipolar;
+  bool backwards;  // the side is the train side of the match
+  float x;         // place of the row that searches
+  float y;
+  algo::EpipolarLine line;  // of the row, unless `backwards`
+
+  __device__ __forceinline__ BandOfSide(const algo::MatchBand& of, const WindowPair& window,
+                                        bool from_train, float place_x, float place_y)
+      : band(of),
+        epipolar(window.epipolar),
+        backwards(from_train),
+        x(place_x),
+        y(place_y),
+        line(window.epipolar.LineOf(place_x, place_y)) {}
+
+  __device__ __forceinline__ bool Admits(float candidate_x, float candidate_y) const {
+    if (!algo::IsInBand(band, x, y, candidate_x, candidate_y)) return false;
+    if (epipolar.max_px == 0.0f) return true;
+    return backwards ? algo::IsNearLine(epipolar.LineOf(candidate_x, candidate_y), x, y)
+                     : algo::IsNearLine(line, candidate_x, candidate_y);
+  }
+};
+
+// The k <= kMax nearest admissible rows of `train` for row `row` of `query`; a whole warp. `band`:
+// seen from `query`; `backwards`: `query` is the train side of the match.
+template <int kMax, int kWords, bool kBand>
 __device__ void SearchWindow(const PlacedSide& query, int row, const PlacedSide& train,
-                             float half_side_px, int k, void* nearest) {
+                             const WindowPair& window, const algo::MatchBand& band, bool backwards,
+                             int k, void* nearest) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const RowWords<kWords> mine(query.rows, row);
   const float x = query.places.x[row] + query.places.offset_x_px;
   const float y = query.places.y[row] + query.places.offset_y_px;
+  const float half_side_px = window.half_side_px;
+  const BandOfSide of_side(band, window, backwards, query.places.x[row], query.places.y[row]);
   using Neighbour = typename RowWords<kWords>::Neighbour;
   NearestList<kMax, Neighbour> list;
   for (int first = lane; first < train.count; first += kPlacesAtOnce * kWarpLanes) {
@@ -213,6 +243,7 @@ __device__ void SearchWindow(const PlacedSide& query, int row, const PlacedSide&
           !algo::IsNear(half_side_px, train_y[i] + train.places.offset_y_px, y)) {
         continue;
       }
+      if (kBand && !of_side.Admits(train_x[i], train_y[i])) continue;
       list.Add(mine.Distance(RowWords<kWords>(train.rows, t)), t);
     }
   }
@@ -220,7 +251,7 @@ __device__ void SearchWindow(const PlacedSide& query, int row, const PlacedSide&
 }
 
 // blockIdx.x: rows of both sides, a warp each, y: pair.
-template <int kMax, int kWords>
+template <int kMax, int kWords, bool kBand>
 __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchWindowKernel(
     const __grid_constant__ MatchParams params, const __grid_constant__ MatchWindows windows) {
   const MatchPair& pair = params.pair[blockIdx.y];
@@ -230,12 +261,17 @@ __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchWindowKernel(
   const int row =
       static_cast<int>(blockIdx.x) * kSearchWarps + static_cast<int>(threadIdx.x) / kWarpLanes;
   if (row < pair.query_count) {
-    SearchWindow<kMax, kWords>(query, row, train, window.half_side_px, params.k, pair.nearest);
+    SearchWindow<kMax, kWords, kBand>(query, row, train, window, window.band, window.backwards,
+                                      params.k, pair.nearest);
   }
   if (pair.reverse != nullptr && row < pair.train_count) {
-    SearchWindow<kMax, kWords>(train, row, query, window.half_side_px, 1, pair.reverse);
+    SearchWindow<kMax, kWords, kBand>(train, row, query, window, window.band.Backwards(),
+                                      !window.backwards, 1, pair.reverse);
   }
 }
+
+// The parameters of a launch, most of which are windows, must fit.
+static_assert(sizeof(MatchParams) + sizeof(MatchWindows) <= 4096);
 
 template <int kMax, int kWords>
 __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchKernel(
@@ -282,8 +318,13 @@ absl::Status LaunchSearchOf(const MatchParams& params, const MatchWindows* windo
     SearchKernel<kMax, kWords><<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
     return CheckLaunch("SearchKernel");
   }
-  SearchWindowKernel<kMax, kWords>
-      <<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, *windows);
+  if (windows->pair[0].has_band) {
+    SearchWindowKernel<kMax, kWords, true>
+        <<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, *windows);
+  } else {
+    SearchWindowKernel<kMax, kWords, false>
+        <<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, *windows);
+  }
   return CheckLaunch("SearchWindowKernel");
 }
 

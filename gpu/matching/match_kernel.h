@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "features/algo/match_window.h"
 #include "features/algo/metric.h"
 
 namespace orbserve::gpu {
@@ -90,25 +91,34 @@ struct MatchPlaces {
   float offset_y_px;
 };
 
-// Window of a pair: its two sides are compared where their places differ by at most `half_side_px`
-// in x and in y.
+// The rules of places of a pair (features/algo/match_window.h): its two sides are compared where
+// they admit it.
 struct WindowPair {
   MatchPlaces query;
   MatchPlaces train;
-  float half_side_px;  // > 0
+  float half_side_px;  // of the window; FLT_MAX = off
+  bool has_band;       // `band` has a limit, or there are lines
+  bool backwards;      // `query` is the train side of the match; `band` is seen from `query`
+  algo::MatchBand band;
+  algo::EpipolarBand epipolar;
+
+  // The same rules for a search from the other side.
+  WindowPair Backwards() const {
+    return {train, query, half_side_px, has_band, !backwards, band.Backwards(), epipolar};
+  }
 };
 
 struct MatchWindows {
   WindowPair pair[kMaxMatchPairs];  // of the pairs of MatchParams
 };
 
-// Returns true if pairs without a window are matched on the tensor cores.
+// Returns true if pairs without rules of places are matched on the tensor cores.
 bool MatchUsesTensorCores(const MatchParams& params);
 
 // The k nearest train descriptors of every query, and backwards the nearest query of every train
 // descriptor where wanted.
 absl::Status LaunchMatch(MatchParams params, cudaStream_t stream);
-// The same among the pairs of keypoints that `windows` admit.
+// The same among the pairs of keypoints that `windows` admit. All of them have a band, or none.
 absl::Status LaunchWindowMatch(const MatchParams& params, const MatchWindows& windows,
                                cudaStream_t stream);
 

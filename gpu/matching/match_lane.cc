@@ -4,6 +4,7 @@
 #include "gpu/matching/match_lane.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -104,11 +105,24 @@ WindowPair MatchWork::window() const {
     const auto* const x = reinterpret_cast<const float*>(buffer.data());
     return {x, x + count, 0.0f, 0.0f};
   };
-  WindowPair window = {places(*query_places, queries), places(*train_places, trains),
-                       job->options.window_px};
-  window.query.offset_x_px = job->options.offset_x_px;
-  window.query.offset_y_px = job->options.offset_y_px;
+  const MatchOptions& options = job->options;
+  WindowPair window = {};
+  window.query = places(*query_places, queries);
+  window.train = places(*train_places, trains);
+  window.half_side_px = options.has_window() ? options.window_px : FLT_MAX;
+  window.query.offset_x_px = options.offset_x_px;
+  window.query.offset_y_px = options.offset_y_px;
+  window.has_band = has_band();
+  if (!window.has_band) return window;
+  window.band = algo::BandOf(options.min_dx_px, options.max_dx_px, options.max_dy_px, kMaxBandPx);
+  if (options.has_epipolar()) {
+    window.epipolar = algo::MakeEpipolarBand(options.fundamental, options.max_epipolar_px);
+  }
   return window;
+}
+
+bool MatchWork::has_band() const {
+  return job->options.has_limits() || job->options.has_epipolar();
 }
 
 absl::StatusOr<std::unique_ptr<MatchLane>> MatchLane::Create(const LaneContext& context,
@@ -171,7 +185,7 @@ absl::Status MatchLane::Check(MatchWork* work) {
   }
   ORBSERVE_ASSIGN_OR_RETURN(work->query, OnDevice(*query, StatePart::kDescriptors));
   ORBSERVE_ASSIGN_OR_RETURN(work->train, OnDevice(*train, StatePart::kDescriptors));
-  if (job.options.window_px > 0.0f) {
+  if (job.options.needs_places()) {
     ORBSERVE_ASSIGN_OR_RETURN(work->query_places, OnDevice(*query, StatePart::kPlaces));
     ORBSERVE_ASSIGN_OR_RETURN(work->train_places, OnDevice(*train, StatePart::kPlaces));
   }
@@ -275,7 +289,7 @@ absl::Status MatchLane::Launch(std::vector<MatchWork>* works) {
     order_.push_back(&work);
   }
   const auto kind = [](const MatchWork& work) {
-    return std::make_tuple(work.has_window(), work.descriptor_bytes, work.k,
+    return std::make_tuple(work.has_window(), work.has_band(), work.descriptor_bytes, work.k,
                            work.job->options.cross_check);
   };
   std::sort(order_.begin(), order_.end(), [&](const MatchWork* a, const MatchWork* b) {
@@ -445,7 +459,7 @@ absl::Status MatchLane::Slices(MatchWork* work,
   WindowPair backwards_window = {};
   if (work->has_window()) {
     window = work->window();
-    backwards_window = {window.train, window.query, window.half_side_px};
+    backwards_window = window.Backwards();
   }
   const Pass pass = {work->query->data(),
                      work->train->data(),

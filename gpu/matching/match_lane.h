@@ -34,7 +34,7 @@ struct MatchWork {
   // The rest is the lane's.
   std::shared_ptr<const DeviceBuffer> query;
   std::shared_ptr<const DeviceBuffer> train;
-  std::shared_ptr<const DeviceBuffer> query_places;  // null without a window
+  std::shared_ptr<const DeviceBuffer> query_places;  // null without rules of places
   std::shared_ptr<const DeviceBuffer> train_places;
   int queries = 0;
   int trains = 0;
@@ -50,8 +50,9 @@ struct MatchWork {
     query_places.reset();
     train_places.reset();
   }
-  bool has_window() const { return query_places != nullptr; }
-  // The window of a pair that has one.
+  bool has_window() const { return query_places != nullptr; }  // or other rules of places
+  bool has_band() const;
+  // The rules of places of a pair that has them.
   WindowPair window() const;
 };
 

@@ -226,6 +226,22 @@ def test_matches_are_those_of_opencv(client: orbserve.Client, image: npt.NDArray
     assert [row[2] for row in rows] == [int(m.distance) for m in expected]
 
 
+def test_matches_in_a_band(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    # The second image lies 7 pixels to the left of the first: the disparity is 7.
+    left, right = client.extract(image), client.extract(np.roll(image, -7, axis=1))
+    band = client.match(left, right, orbserve.MatchOptions(min_dx=6.5, max_dx=7.5, max_dy=0.5))
+    assert len(band) > 50
+    moved = left.xy[band.query_index] - right.xy[band.train_index]
+    assert np.all((moved[:, 0] >= 6.5) & (moved[:, 0] <= 7.5) & (np.abs(moved[:, 1]) <= 0.5))
+    rows = np.array([[0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    lines = orbserve.MatchOptions(min_dx=6.5, max_dx=7.5, fundamental=rows, max_epipolar_px=0.5)  # type: ignore[arg-type]
+    again = client.match(left, right, lines)
+    assert np.array_equal(band.query_index, again.query_index)
+    assert np.array_equal(band.train_index, again.train_index)
+    with pytest.raises(orbserve.InvalidInputError, match="must be nine numbers, row by row; got 3"):
+        client.match(left, right, orbserve.MatchOptions(fundamental=(1, 2, 3), max_epipolar_px=1))
+
+
 def test_matches_of_images_have_their_features(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
     other = np.roll(image, 7, axis=1)
     matches = client.match(image, other, pipeline="bfrost")

@@ -9,9 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
+import typing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import orbserve
@@ -88,6 +90,9 @@ def test_every_option_reaches_the_message_and_comes_back(path: str, attribute: s
     values: list[Any] = [0.25] if kind is float else [True, False] if kind is bool else [3, 0]
     if isinstance(kind, type) and issubclass(kind, WireEnum):
         values = list(kind)
+    is_array = typing.get_origin(kind) is tuple
+    if is_array:
+        values = [(0.1, -2.5, 3.0)]
     group, name = path.split(".")
     for value in values:
         if "." in attribute:
@@ -96,7 +101,8 @@ def test_every_option_reaches_the_message_and_comes_back(path: str, attribute: s
         else:
             pipeline = orbserve.Pipeline(**{attribute: value})
         message = pipeline._to_wire()
-        assert getattr(getattr(message, group), name) == value
+        sent = getattr(getattr(message, group), name)
+        assert (tuple(sent) if is_array else sent) == value
         assert len(getattr(message, group).ListFields()) == 1
         assert orbserve.Pipeline._from_wire(message) == pipeline
 
@@ -121,6 +127,17 @@ def test_options_of_a_wrong_type_are_named() -> None:
         orbserve.Orb(max_features=-1)._to_wire()
     with pytest.raises((TypeError, ValueError), match=r"match\.ratio"):
         orbserve.Orb(match=orbserve.MatchOptions(ratio="half"))._to_wire()  # type: ignore[arg-type]
+
+
+def test_a_matrix_may_be_an_array_or_a_nested_list() -> None:
+    rows = [[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.5]]
+    for given in (rows, np.array(rows), np.array(rows, np.float32)):
+        options = orbserve.MatchOptions(fundamental=given, max_epipolar_px=2)  # type: ignore[arg-type]
+        assert options.fundamental == (0, 0, 0, 0, 0, -1, 0, 1, 0.5)
+        message = options._to_wire(wire.MatchOptions())
+        assert list(message.fundamental) == [0, 0, 0, 0, 0, -1, 0, 1, 0.5]
+    with pytest.raises((TypeError, ValueError), match="fundamental"):
+        orbserve.MatchOptions(fundamental=["a"])  # type: ignore[arg-type]
 
 
 def test_options_of_a_preset_replace_single_values() -> None:

@@ -133,7 +133,10 @@ def write_enum(contract: Contract, name: str) -> str:
 
 
 def write_option(name: str, field: Any, comment: str, path: str) -> str:
-    text = f'\n    {name}: {python_type(field)} | None = _option("{path}")\n'
+    kind = python_type(field)
+    if field.label == Field.LABEL_REPEATED:
+        kind = f"tuple[{kind}, ...]"
+    text = f'\n    {name}: {kind} | None = _option("{path}")\n'
     return text + docstring(comment, 4)
 
 
@@ -203,6 +206,8 @@ def write_pipeline(contract: Contract) -> str:
 def literal(field: Any, value: Any) -> str:
     if field.type == Field.TYPE_ENUM:
         return "None" if value == "UNSPECIFIED" else f"{python_type(field)}.{value}"
+    if field.label == Field.LABEL_REPEATED:
+        return repr(tuple(value)) if value else "None"
     if field.type in (Field.TYPE_FLOAT, Field.TYPE_DOUBLE):
         return repr(float(value))
     return repr(value)

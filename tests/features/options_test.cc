@@ -354,6 +354,42 @@ TEST(MatchOptionsTest, WhatIsOutOfRangeOrContradictsIsRefused) {
       ErrorReason::kBadOptions);
 }
 
+TEST(MatchOptionsTest, BandsOutOfRangeOrHalfGivenAreRefused) {
+  using O = MatchOptions;
+  ExpectRefused<O>(
+      {{"match.min_dx must be in [-1000000, 1000000]; got -2e+06",
+        [](O& o) { o.min_dx_px = -2e6f; }},
+       {"match.min_dx must be in [-1000000, 1000000]; got nan", [](O& o) { o.min_dx_px = kNaN; }},
+       {"match.max_dx must be in [-1000000, 1000000]; got inf",
+        [](O& o) { o.max_dx_px = kInfinity; }},
+       {"match.min_dx is 3 and match.max_dx is 2; allowed: min_dx up to max_dx",
+        [](O& o) { o = {.min_dx_px = 3.0f, .max_dx_px = 2.0f}; }},
+       {"match.max_dy must be in [0, 1000000]; got -1", [](O& o) { o.max_dy_px = -1.0f; }},
+       {"match.max_dy", [](O& o) { o.max_dy_px = kNaN; }},
+       {"match.max_epipolar_px must be in [0, 1000000]; got -0.5",
+        [](O& o) { o.max_epipolar_px = -0.5f; }},
+       {"match.max_epipolar_px", [](O& o) { o.max_epipolar_px = kNaN; }},
+       {"match.fundamental must be nine finite numbers; got nan",
+        [](O& o) {
+          o = {.fundamental = {1, kNaN}, .max_epipolar_px = 1.0f};
+        }},
+       {"match.fundamental is given and match.max_epipolar_px is 0 (off); allowed: a "
+        "max_epipolar_px above 0, or no matrix",
+        [](O& o) { o.fundamental = {0, 0, 0, 0, 0, -1, 0, 1, 0}; }},
+       {"match.max_epipolar_px is 2 and match.fundamental is none, or zeros only; allowed: both, "
+        "or neither",
+        [](O& o) { o.max_epipolar_px = 2.0f; }}},
+      ErrorReason::kBadOptions);
+  const MatchOptions band = {.min_dx_px = 0.0f,
+                             .max_dx_px = 0.0f,
+                             .max_dy_px = 0.0f,
+                             .fundamental = {0, 0, 0, 0, 0, -1e300, 0, 1e300, 0},
+                             .max_epipolar_px = 1e-30f};
+  EXPECT_TRUE(band.Validate().ok()) << band.Validate();
+  EXPECT_TRUE(band.needs_places());
+  EXPECT_FALSE(MatchOptions().needs_places());
+}
+
 TEST(MatchOptionsTest, AWindowMayHaveAnyFiniteOffset) {
   for (const float offset_px : {0.0f, -0.5f, 1e30f}) {
     const MatchOptions options = {

@@ -77,6 +77,11 @@ TEST_F(CliTest, FlagsOfMatchingReachTheServer) {
       {{"--match-window", "-1"}, "match.window_px must be 0 (off), or a finite number above 0"},
       {{"--match-offset-x", "-5"}, "match.offset_x is -5 and match.window_px is 0 (off)"},
       {{"--match-offset-y", "5"}, "match.offset_y is 5 and match.window_px is 0 (off)"},
+      {{"--min-dx", "2", "--max-dx", "1"}, "match.min_dx is 2 and match.max_dx is 1"},
+      {{"--max-dy", "-1"}, "match.max_dy must be in [0, 1000000]; got -1"},
+      {{"--max-epipolar", "2"}, "match.max_epipolar_px is 2 and match.fundamental is none"},
+      {{"--fundamental", "1,2,3", "--max-epipolar", "2"},
+       "must be nine numbers, row by row; got 3"},
   };
   for (const auto& row : rows) {
     for (const std::vector<std::string>& command :
@@ -182,7 +187,9 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
           "CENTROID\",\"descriptor_type\":"
           "\"RBRIEF_256\"},\"match\":{\"selection\":\"BEST\",\"k\":1,\"ratio\":0,"
           "\"cross_check\":false,\"max_distance\":8323200,\"window_px\":0,\"offset_x\":0,"
-          "\"offset_y\":0},\"track\":{\"levels\":5,\"coarse_patch_px\":16,\"iterations\":30,"
+          "\"offset_y\":0,\"min_dx\":-1e+06,\"max_dx\":1e+06,\"max_dy\":1e+06,"
+          "\"fundamental\":[],\"max_epipolar_px\":0},\"track\":{\"levels\":5,\"coarse_patch_px\":"
+          "16,\"iterations\":30,"
           "\"epsilon_px\":0.005,\"min_eigen\":0.1,\"max_residual\":128,\"illumination\":\"NONE\","
           "\"template\":\"PREVIOUS\",\"redetect_percent\":30},\"sift\":{\"octave_layers\":3,"
           "\"contrast_threshold\":0.04,\"edge_threshold\":10,\"sigma\":1.6,\"first_octave\":-1}}"

@@ -17,7 +17,8 @@ struct OracleWindow {
   float offset_y = 0;
 };
 
-// Matches of `query` in `train`, which have descriptors of one kind.
+// Matches of `query` in `train`, which have descriptors of one kind. `options` has all rules but
+// the window.
 Matches OracleMatch(const Features& query, const Features& train, const MatchOptions& options,
                     const OracleWindow& window);
 

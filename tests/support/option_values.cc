@@ -269,6 +269,15 @@ std::vector<MatchOptionValue> MakeMatchTable() {
       {"window_12_5", {.window_px = 12.5f}, {.window_px = 40.0f}, "window_px: 12.5", {{"--match-window", "12.5"}}},
       {"offset_x", {.window_px = 4.0f, .offset_x_px = -3.5f}, {.window_px = 4.0f}, "window_px: 4 offset_x: -3.5", {{"--match-window", "4"}, {"--match-offset-x", "-3.5"}}},
       {"offset_y", {.window_px = 4.0f, .offset_y_px = 10.0f}, {.window_px = 4.0f}, "window_px: 4 offset_y: 10", {{"--match-window", "4"}, {"--match-offset-y", "10"}}},
+      {"min_dx", {.min_dx_px = 1.5f}, {}, "min_dx: 1.5", {{"--min-dx", "1.5"}}},
+      {"min_dx_none", {.min_dx_px = -1e6f}, {.min_dx_px = 20.0f}, "min_dx: -1000000", {{"--min-dx", "-1000000"}}},
+      {"max_dx", {.max_dx_px = 4.0f}, {}, "max_dx: 4", {{"--max-dx", "4"}}},
+      {"max_dx_none", {.max_dx_px = 1e6f}, {.max_dx_px = -20.0f}, "max_dx: 1000000", {{"--max-dx", "1000000"}}},
+      {"max_dy_0", {.max_dy_px = 0.0f}, {}, "max_dy: 0", {{"--max-dy", "0"}}},
+      {"max_dy", {.max_dy_px = 2.5f}, {.max_dy_px = 40.0f}, "max_dy: 2.5", {{"--max-dy", "2.5"}}},
+      {"max_dy_none", {.max_dy_px = 1e6f}, {.max_dy_px = 2.5f}, "max_dy: 1000000", {{"--max-dy", "1000000"}}},
+      {"epipolar", {.fundamental = {0, 0, 0, 0, 0, -1, 0, 1, -2}, .max_epipolar_px = 1.5f}, {}, "fundamental: [0, 0, 0, 0, 0, -1, 0, 1, -2] max_epipolar_px: 1.5", {{"--fundamental", "0,0,0,0,0,-1,0,1,-2"}, {"--max-epipolar", "1.5"}}},
+      {"max_epipolar_0", {.max_epipolar_px = 0.0f}, {.fundamental = {0, 0, 0, 0, 0, -1, 0, 1, -2}, .max_epipolar_px = 1.5f}, "max_epipolar_px: 0", {{"--max-epipolar", "0"}}},
   };
   // clang-format on
 }

@@ -31,6 +31,14 @@ void AddOptions(const Message& message, JsonWriter* json) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* const field = message.GetDescriptor()->field(i);
     json->Key(field->name());
+    if (field->is_repeated()) {  // of double
+      json->BeginArray();
+      for (int j = 0; j < reflection.FieldSize(message, field); ++j) {
+        json->Exact(reflection.GetRepeatedDouble(message, field, j));
+      }
+      json->EndArray();
+      continue;
+    }
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_MESSAGE:
         AddOptions(reflection.GetMessage(message, field), json);

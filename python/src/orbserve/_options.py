@@ -73,7 +73,10 @@ def assign(message: Any, path: str, value: Any, shown: str) -> None:
     for group in groups:
         message = getattr(message, group)
     try:
-        setattr(message, name, value)
+        if isinstance(value, tuple):
+            getattr(message, name)[:] = value
+        else:
+            setattr(message, name, value)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{shown}: {error}") from None
 
@@ -82,6 +85,8 @@ def _read(value: Any, kind: Any) -> Any:
     """Value of an attribute of type `kind` for the value of a message's field."""
     if kind is float:  # the shortest decimal that is the same float32, so that 1.2 comes back as 1.2
         return float(str(np.float32(value)))
+    if typing.get_origin(kind) is tuple:
+        return tuple(value)
     return enum_of(kind, value) if _is_enum(kind) else value
 
 
@@ -90,11 +95,17 @@ def _is_enum(kind: Any) -> bool:
 
 
 def _named(options: Any) -> None:
-    """Replaces names of enum values by the values."""
+    """Replaces names of enum values by the values, and arrays of numbers by tuples."""
     for name, kind in _types(type(options)).items():
         value = getattr(options, name)
         if isinstance(value, str) and _is_enum(kind):
             object.__setattr__(options, name, kind.of(value))
+        elif value is not None and typing.get_origin(kind) is tuple:
+            try:
+                numbers = np.asarray(value, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{name}: {error}") from None
+            object.__setattr__(options, name, tuple(numbers.ravel().tolist()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +113,7 @@ class Options:
     """Base of options: dataclasses whose attributes stand for the default where they are None."""
 
     def __post_init__(self) -> None:
-        """Accepts names in the place of the values of enums."""
+        """Accepts names in the place of the values of enums, and arrays in the place of tuples."""
         _named(self)
 
     def _given(self, base: Options | None = None) -> Iterator[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 
 #include "server/rpc/conversion/pipeline.h"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -165,6 +166,18 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
   if (proto.has_window_px()) options.window_px = proto.window_px();
   if (proto.has_offset_x()) options.offset_x_px = proto.offset_x();
   if (proto.has_offset_y()) options.offset_y_px = proto.offset_y();
+  if (proto.has_min_dx()) options.min_dx_px = proto.min_dx();
+  if (proto.has_max_dx()) options.max_dx_px = proto.max_dx();
+  if (proto.has_max_dy()) options.max_dy_px = proto.max_dy();
+  if (proto.fundamental_size() > 0) {
+    if (proto.fundamental_size() != static_cast<int>(options.fundamental.size())) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("match.fundamental must be nine numbers, row by row; got ",
+                                    proto.fundamental_size()));
+    }
+    std::copy(proto.fundamental().begin(), proto.fundamental().end(), options.fundamental.begin());
+  }
+  if (proto.has_max_epipolar_px()) options.max_epipolar_px = proto.max_epipolar_px();
   ORBSERVE_RETURN_IF_ERROR(options.Validate());
   return options;
 }
@@ -262,6 +275,14 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   match.set_window_px(pipeline.match.window_px);
   match.set_offset_x(pipeline.match.offset_x_px);
   match.set_offset_y(pipeline.match.offset_y_px);
+  match.set_min_dx(pipeline.match.min_dx_px);
+  match.set_max_dx(pipeline.match.max_dx_px);
+  match.set_max_dy(pipeline.match.max_dy_px);
+  match.clear_fundamental();
+  if (pipeline.match.has_epipolar()) {
+    for (const double value : pipeline.match.fundamental) match.add_fundamental(value);
+  }
+  match.set_max_epipolar_px(pipeline.match.max_epipolar_px);
 }
 
 namespace {

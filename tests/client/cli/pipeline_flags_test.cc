@@ -20,6 +20,7 @@
 #include "client/cli/wire_names.h"
 #include "features/options.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/reflection.h"
 #include "gtest/gtest.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "tests/support/option_values.h"
@@ -85,6 +86,11 @@ const std::vector<Row>& Table() {
       {"--match-window", "match.window_px", {"0", "12.5"}},
       {"--match-offset-x", "match.offset_x", {"0", "-3.5"}, {{"--match-window", {"4"}}}},
       {"--match-offset-y", "match.offset_y", {"0", "1000"}, {{"--match-window", {"4"}}}},
+      {"--min-dx", "match.min_dx", {"-1e+06", "-3.5", "0"}},
+      {"--max-dx", "match.max_dx", {"-12", "0", "1e+06"}},
+      {"--max-dy", "match.max_dy", {"0", "1.25", "1e+06"}},
+      {"--fundamental", "match.fundamental", {"0,0,0,0,0,-1,0,1,0.5"}, {{"--max-epipolar", {"2"}}}},
+      {"--max-epipolar", "match.max_epipolar_px", {"0.5", "1e+06"}, {{"--fundamental", {"0,0,0,0,0,-1,0,1,0"}}}},
       {"--track-levels", "track.levels", {"1", "11"}},
       {"--track-coarse-patch", "track.coarse_patch_px", {"8", "16"}},
       {"--track-iterations", "track.iterations", {"1", "100"}},
@@ -111,6 +117,9 @@ std::string TextAt(const v1::Pipeline& pipeline, const std::string& path) {
   const Message& group = pipeline.GetReflection()->GetMessage(pipeline, group_field);
   const FieldDescriptor* const field = group.GetDescriptor()->FindFieldByName(parts[1]);
   const google::protobuf::Reflection& reflection = *group.GetReflection();
+  if (field->is_repeated()) {
+    return absl::StrJoin(reflection.GetRepeatedFieldRef<double>(group, field), ",");
+  }
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_ENUM: {
       const auto* const value = reflection.GetEnum(group, field);

@@ -490,6 +490,145 @@ TEST_P(MatchDescriptorsTest, WindowsOfAnySizeInLargeSetsGiveTheReferencesMatches
   }
 }
 
+// Bands and epipolar lines of every kind; half of them beside a window.
+MatchOptions RandomBand(std::mt19937& random) {
+  const auto quarters = [&](int least, unsigned number) {
+    return static_cast<float>(least + static_cast<int>(random() % number)) * 0.25f;
+  };
+  MatchOptions options;
+  if (random() % 2 == 0) options.min_dx_px = quarters(-120, 240);
+  if (random() % 2 == 0) {
+    options.max_dx_px = std::max(options.min_dx_px, -40.0f) + quarters(0, 300);
+  }
+  if (random() % 2 == 0) options.max_dy_px = quarters(0, 80);
+  if (random() % 2 == 0) {
+    // Rows moved by a whole number, whose products are exact; or any lines.
+    const double rows[] = {0, 0, 0, 0, 0, -1, 0, 1, static_cast<double>(random() % 20) - 10};
+    const double scale = random() % 2 == 0 ? 1.0 : 1e-5 * (1.0 + static_cast<double>(random() % 9));
+    const bool any = random() % 2 == 0;
+    for (size_t i = 0; i < 9; ++i) {
+      const double number = static_cast<double>(random() % 2001) / 1000.0 - 1.0;
+      options.fundamental[i] = scale * (any ? number * (i % 3 == 2 ? 50 : 1) : rows[i]);
+    }
+    options.max_epipolar_px = quarters(1, 40);
+  }
+  if (random() % 2 == 0) {
+    options.window_px = quarters(1, 300);
+    options.offset_x_px = quarters(-40, 80);
+    options.offset_y_px = quarters(-40, 80);
+  }
+  return options;
+}
+
+TEST_P(MatchDescriptorsTest, MatchesInABandAreTheOracles) {
+  constexpr uint32_t kSeed = 20261107;
+  std::mt19937 random(kSeed);
+  size_t matched = 0;
+  for (int set = 0; set < 900; ++set) {
+    const int descriptor_bytes = 4 << (set % 6);
+    const Kind kind = kKinds[random() % 4];
+    Features query = MakeSet(kind, static_cast<int>(random() % 160), descriptor_bytes, random());
+    Features train = MakeSet(kind, static_cast<int>(random() % 160), descriptor_bytes, random());
+    Scatter(120, 80, random, &query);
+    Scatter(120, 80, random, &train);
+    MatchOptions options = RandomBand(random);
+    options.max_distance = random() % 2 == 0 ? 256 : static_cast<int>(random() % 40);
+    constexpr int kNeighbours[] = {1, 1, 1, 2, 3, 16};
+    options.k = kNeighbours[random() % 6];
+    if (options.k == 1) {
+      options.cross_check = random() % 2 == 0;
+      options.ratio = random() % 2 == 0 ? 0.8f : 0.0f;
+    }
+    ASSERT_TRUE(options.Validate().ok()) << options.Validate();
+    const Matches expected = WindowOracle(query, train, options);
+    ASSERT_EQ(FirstDifference(Match(query, train, options), expected), "")
+        << "seed " << kSeed << " set " << set << " bytes " << descriptor_bytes << " k " << options.k
+        << " dx " << options.min_dx_px << " to " << options.max_dx_px << " dy " << options.max_dy_px
+        << " epipolar " << options.max_epipolar_px << " window " << options.window_px;
+    matched += expected.count();
+  }
+  EXPECT_GT(matched, 8000u);
+}
+
+TEST_P(MatchDescriptorsTest, BandsInLargeSetsGiveTheOraclesMatches) {
+  constexpr uint32_t kSeed = 20261108;
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  Features query = MakeSet(Kind::kRandom, 150, 32, kSeed + 1);
+  Features train = MakeSet(Kind::kRandom, 2001, 32, kSeed + 2);
+  Scatter(640, 480, random, &query);
+  Scatter(640, 480, random, &train);
+  // Many in one row, and places that are far away or none.
+  for (size_t i = 0; i < 200; ++i) train.y[i * 7] = 100.0f;
+  for (Features* side : {&query, &train}) {
+    side->x[0] = side->y[1] = 1e30f;
+    side->x[2] = 3e38f;
+    side->x[3] = -3e38f;
+    side->x[4] = side->y[5] = kNaN;
+    side->x[6] = kInfinity;
+    side->y[7] = -kInfinity;
+  }
+  const std::array<double, 9> rows = {0, 0, 0, 0, 0, -1, 0, 1, 0};
+  const std::array<double, 9> columns = {0, 0, 1, 0, 0, 0, -1, 0, 2.5};
+  const std::array<double, 9> turned = {0, -0.002, 0.4, 0.0017, 0, -0.9, -0.3, 1.1, 12};
+  const MatchOptions bands[] = {{.min_dx_px = 0.0f, .max_dx_px = 64.0f, .max_dy_px = 1.5f},
+                                {.max_dy_px = 0.0f},
+                                {.min_dx_px = -0.25f},
+                                {.max_dx_px = -600.0f},
+                                {.fundamental = rows, .max_epipolar_px = 2.0f},
+                                {.fundamental = columns, .max_epipolar_px = 0.25f},
+                                {.fundamental = turned, .max_epipolar_px = 1e-30f},
+                                {.fundamental = turned, .max_epipolar_px = 3.0f},
+                                {.fundamental = turned, .max_epipolar_px = 1e6f},
+                                {.window_px = 50.0f,
+                                 .offset_x_px = -20.0f,
+                                 .min_dx_px = 5.0f,
+                                 .max_dy_px = 20.0f,
+                                 .fundamental = turned,
+                                 .max_epipolar_px = 100.0f}};
+  size_t matched = 0;
+  for (const MatchOptions& band : bands) {
+    for (const bool mutual : {false, true}) {
+      MatchOptions options = band;
+      options.k = mutual ? 1 : 5;
+      options.ratio = mutual ? 0.95f : 0.0f;
+      options.cross_check = mutual;
+      const Matches expected = WindowOracle(query, train, options);
+      ASSERT_EQ(FirstDifference(Match(query, train, options), expected), "")
+          << "dx " << options.min_dx_px << " to " << options.max_dx_px << " dy "
+          << options.max_dy_px << " epipolar " << options.max_epipolar_px;
+      matched += expected.count();
+    }
+  }
+  EXPECT_GT(matched, 2000u);
+}
+
+TEST_P(MatchDescriptorsTest, TheDisparityOfALeftQueryIsPositive) {
+  Features left = FeaturesOf({Ones(0)}, 32);
+  Features right = FeaturesOf({Ones(3), Ones(0)}, 32);
+  left.x = {100.0f};
+  right.x = {90.0f, 110.0f};
+  const MatchOptions band = {.min_dx_px = 0.0f, .max_dx_px = 10.0f};
+  EXPECT_THAT(Match(left, right, band).train_index, ElementsAre(0));
+  EXPECT_THAT(Match(right, left, band).query_index, ElementsAre(1));
+}
+
+TEST_P(MatchDescriptorsTest, CrossCheckInABandComparesAdmissiblePairsOnly) {
+  // Query 1 is nearer to the train descriptor, and above its line.
+  Features query = FeaturesOf({Ones(6), Ones(1)}, 32);
+  Features train = FeaturesOf({Ones(0)}, 32);
+  query.y = {3.0f, 60.0f};
+  train.y = {5.0f};
+  const MatchOptions line = {
+      .cross_check = true, .fundamental = {0, 0, 0, 0, 0, -1, 0, 1, 2}, .max_epipolar_px = 0.5f};
+  EXPECT_THAT(Match(query, train, line).query_index, ElementsAre(0));
+  EXPECT_THAT(Match(query, train, {.cross_check = true, .max_dy_px = 2.0f}).query_index,
+              ElementsAre(0));
+  EXPECT_THAT(Match(query, train, {.cross_check = true}).query_index, ElementsAre(1));
+}
+
 TEST_P(MatchDescriptorsTest, AWindowRoundEverythingChangesNothing) {
   constexpr uint32_t kSeed = 20260109;
   SCOPED_TRACE("seed " + std::to_string(kSeed));

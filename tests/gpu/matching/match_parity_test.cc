@@ -5,6 +5,7 @@
 // thread; and a large pair holds up nothing.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -72,6 +73,50 @@ MatchOptions WithWindow(MatchOptions options, float window_px, float offset_x_px
   options.offset_x_px = offset_x_px;
   options.offset_y_px = offset_y_px;
   return options;
+}
+
+// Places of MakeSet() within a band, or near lines that lie askew.
+constexpr std::array<double, 9> kLines = {0, -0.002, 0.4, 0.0017, 0, -0.9, -0.3, 1.1, 12};
+std::vector<MatchOptions> EveryBand() {
+  std::vector<MatchOptions> bands;
+  for (const MatchOptions& base : {MatchOptions{.k = 1},
+                                   {.k = 1, .ratio = 0.9f},
+                                   {.k = 1, .cross_check = true},
+                                   {.k = 1, .ratio = 0.95f, .cross_check = true},
+                                   {.k = 2},
+                                   {.k = 16}}) {
+    const auto add = [&](auto change) {
+      MatchOptions options = base;
+      change(options);
+      bands.push_back(options);
+    };
+    add([](MatchOptions& o) { o.min_dx_px = -2.25f; });
+    add([](MatchOptions& o) { o.max_dx_px = 31.75f; });
+    add([](MatchOptions& o) { o.max_dy_px = 0.0f; });
+    add([](MatchOptions& o) {
+      o.min_dx_px = 0.0f;
+      o.max_dx_px = 200.0f;
+      o.max_dy_px = 4.5f;
+    });
+    add([](MatchOptions& o) {
+      o.fundamental = {0, 0, 0, 0, 0, -1, 0, 1, 2.25};
+      o.max_epipolar_px = 3.0f;
+    });
+    add([](MatchOptions& o) {
+      o.fundamental = kLines;
+      o.max_epipolar_px = 12.0f;
+    });
+    add([](MatchOptions& o) {
+      o.window_px = 120.0f;
+      o.offset_x_px = -7.75f;
+      o.offset_y_px = 3.0f;
+      o.min_dx_px = -50.0f;
+      o.max_dy_px = 60.0f;
+      o.fundamental = kLines;
+      o.max_epipolar_px = 80.0f;
+    });
+  }
+  return bands;
 }
 
 struct Pair {
@@ -253,6 +298,17 @@ TEST_F(MatchParityTest, LargePairsInSlices) {
               {short_large, short_some, WithWindow({1, 0.0f, true}, 1000.0f)},
               {huge, few, WithWindow({16}, 80.0f)},
               {few, huge, WithWindow({2}, 20.0f, 0.0f, 11.0f)}});
+  MatchOptions band = {.k = 1, .ratio = 0.95f, .cross_check = true};
+  band.min_dx_px = 0.0f;
+  band.max_dx_px = 90.0f;
+  band.max_dy_px = 2.0f;
+  MatchOptions lines = {.k = 1, .cross_check = true};
+  lines.fundamental = kLines;
+  lines.max_epipolar_px = 4.0f;
+  ExpectSame({{large, ties, band},
+              {ties, some, lines},
+              {vectors_large, vectors_ties, lines},
+              {short_large, short_some, band}});
 }
 
 TEST_F(MatchParityTest, MatchesInAWindowAreTheOracles) {
@@ -269,6 +325,33 @@ TEST_F(MatchParityTest, MatchesInAWindowAreTheOracles) {
                                   static_cast<float>(random() % 80) * 0.25f - 10.0f,
                                   static_cast<float>(random() % 80) * 0.25f - 10.0f)});
     }
+    const MatchBatchAnswer answer = Match(*gpu_, pairs);
+    ASSERT_EQ(answer.pairs.size(), pairs.size());
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const MatchOptions& options = pairs[i].options;
+      const Matches expected =
+          OracleMatch(*pairs[i].query, *pairs[i].train, options,
+                      {options.window_px, options.offset_x_px, options.offset_y_px});
+      ASSERT_TRUE(answer.pairs[i].status.ok()) << answer.pairs[i].status;
+      ASSERT_TRUE(SameMatches(expected, answer.pairs[i].matches))
+          << "set " << set << " pair " << i << " bytes " << bytes;
+      matched += expected.count();
+    }
+  }
+  EXPECT_GT(matched, 10'000u);
+}
+
+TEST_F(MatchParityTest, MatchesInABandAreTheOracles) {
+  std::mt19937 random(54);
+  size_t matched = 0;
+  for (int set = 0; set < 12; ++set) {
+    const int bytes = std::vector<int>{32, 4, 8, 16, 64, 128}[static_cast<size_t>(set % 6)];
+    std::vector<Pair> pairs;
+    for (const MatchOptions& options : EveryBand()) {
+      pairs.push_back({MakeSet(random() % 400, bytes, set < 6 ? 3 : 0, &random),
+                       MakeSet(random() % 400, bytes, set < 6 ? 3 : 0, &random), options});
+    }
+    ExpectSame(pairs);
     const MatchBatchAnswer answer = Match(*gpu_, pairs);
     ASSERT_EQ(answer.pairs.size(), pairs.size());
     for (size_t i = 0; i < pairs.size(); ++i) {
@@ -305,6 +388,7 @@ TEST_F(MatchParityTest, PlacesFarAwayOrNotFiniteMatchAsOnTheCpu) {
       pairs.push_back({query, train, WithWindow({1, 0.9f, true}, window_px, 0.0f, offset_px)});
     }
   }
+  for (const MatchOptions& options : EveryBand()) pairs.push_back({query, train, options});
   ExpectSame(pairs);
 }
 

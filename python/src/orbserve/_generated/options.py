@@ -32,8 +32,8 @@ class MatchOptions(Options):
     Euclidean distances, exact integers 0..8323200. Equal distances: the lowest train index wins.
     With a window a query feature at (x, y) is compared only with the train features within
     window_px of (x + offset_x, y + offset_y), in x and in y, both ends included; all options
-    below then speak of these. A query feature without any has no match. None stands for the
-    default.
+    below then speak of these, as with a band. A query feature without any has no match. None
+    stands for the default.
     """
 
     selection: MatchSelection | None = _option("selection")
@@ -66,6 +66,28 @@ class MatchOptions(Options):
 
     offset_y: float | None = _option("offset_y")
     """Of the window, down: level-0 pixels, finite; needs a window; orb: 0."""
+
+    min_dx: float | None = _option("min_dx")
+    """Least dx = x of the query - x of the train feature, level-0 pixels, -1000000..max_dx: the
+    disparity of a rectified pair whose left image is the query. A pair must keep this and all
+    limits below, and lie in the window. orb: -1000000 = no limit.
+    """
+
+    max_dx: float | None = _option("max_dx")
+    """Largest dx, level-0 pixels, min_dx..1000000; orb: 1000000 = no limit."""
+
+    max_dy: float | None = _option("max_dy")
+    """Largest difference of the two y, level-0 pixels, 0..1000000; orb: 1000000 = no limit."""
+
+    fundamental: tuple[float, ...] | None = _option("fundamental")
+    """Fundamental matrix F, nine finite numbers row by row, in any scale: F (x, y, 1) of a query is
+    its epipolar line in the train image. Needs max_epipolar_px; orb: none.
+    """
+
+    max_epipolar_px: float | None = _option("max_epipolar_px")
+    """Largest distance of the train feature to that line, level-0 pixels, 0..1000000; 0 = off;
+    needs fundamental; orb: 0.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,6 +72,11 @@ class _Values(Pipeline):
         window_px=0.0,
         offset_x=0.0,
         offset_y=0.0,
+        min_dx=-1000000.0,
+        max_dx=1000000.0,
+        max_dy=1000000.0,
+        fundamental=None,
+        max_epipolar_px=0.0,
     )
     track: TrackOptions = TrackOptions(
         levels=5,
@@ -205,6 +210,11 @@ class Bfrost(_Values):
         window_px=0.0,
         offset_x=0.0,
         offset_y=0.0,
+        min_dx=-1000000.0,
+        max_dx=1000000.0,
+        max_dy=1000000.0,
+        fundamental=None,
+        max_epipolar_px=0.0,
     )
 
 
@@ -230,6 +240,11 @@ class Orb32(_Values):
         window_px=0.0,
         offset_x=0.0,
         offset_y=0.0,
+        min_dx=-1000000.0,
+        max_dx=1000000.0,
+        max_dy=1000000.0,
+        fundamental=None,
+        max_epipolar_px=0.0,
     )
 
 

@@ -139,6 +139,11 @@ v1::Pipeline PipelineUnlikeOrb() {
           window_px: 12.5
           offset_x: -3
           offset_y: 4.5
+          min_dx: -2.5
+          max_dx: 64
+          max_dy: 1.5
+          fundamental: [ 0, 0.1, 0, 0, 0, -1, 0, 1, 7 ]
+          max_epipolar_px: 0.75
         }
         track {
           levels: 7
@@ -189,8 +194,16 @@ TEST(PipelineConversionTest, EveryOptionOfTheWireIsOneOfOurs) {
                                  .lapping_begin_px = 17,
                                  .lapping_end_px = 300};
   EXPECT_EQ(read->frame, frame);
-  const MatchOptions match = {
-      .k = 3, .max_distance = 99, .window_px = 12.5f, .offset_x_px = -3.0f, .offset_y_px = 4.5f};
+  const MatchOptions match = {.k = 3,
+                              .max_distance = 99,
+                              .window_px = 12.5f,
+                              .offset_x_px = -3.0f,
+                              .offset_y_px = 4.5f,
+                              .min_dx_px = -2.5f,
+                              .max_dx_px = 64.0f,
+                              .max_dy_px = 1.5f,
+                              .fundamental = {0, 0.1, 0, 0, 0, -1, 0, 1, 7},
+                              .max_epipolar_px = 0.75f};
   EXPECT_EQ(read->match, match);
   const TrackOptions track = {.levels = 7,
                               .coarse_patch_px = 8,
@@ -256,6 +269,16 @@ TEST(PipelineConversionTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
        [](P& p) { p.mutable_match()->set_offset_x(3); }},
       {"match.offset_y is -3 and match.window_px is 0 (off)",
        [](P& p) { p.mutable_match()->set_offset_y(-3); }},
+      {"match.fundamental must be nine numbers, row by row; got 8",
+       [](P& p) {
+         for (int i = 0; i < 8; ++i) p.mutable_match()->add_fundamental(1);
+         p.mutable_match()->set_max_epipolar_px(1);
+       }},
+      {"match.min_dx is 5 and match.max_dx is 4",
+       [](P& p) {
+         p.mutable_match()->set_min_dx(5);
+         p.mutable_match()->set_max_dx(4);
+       }},
       {"suppress.max_passes must be in [0, 10000]; got 10001",
        [](P& p) { p.mutable_suppress()->set_max_passes(10'001); }},
       {"suppress.minimum_distance_px must be in [1, 64]; got 0",
