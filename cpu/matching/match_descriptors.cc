@@ -159,6 +159,13 @@ StripLines InStripOrder(const PlaceRules& rules, const PlaceStrips& strips) {
   return ordered;
 }
 
+std::vector<float> Moved(const std::vector<float>& places, float offset_px) {
+  std::vector<float> moved;
+  moved.reserve(places.size());
+  for (const float place : places) moved.push_back(place + offset_px);
+  return moved;
+}
+
 enum class Direction { kForward, kBackwards };
 
 // The k nearest rows of `train` for every row of `query`, among the admissible: [query][k],
@@ -287,9 +294,19 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
   if (query.count() == 0 || train.count() == 0 || matches.ratio_undefined) return matches;
 
   const PlaceRules rules = RulesOf(query, options);
-  const PlacedRows query_side = {query.descriptors.data(), query.x.data(),
-                                 query.y.data(),           static_cast<int>(query.count()),
-                                 options.offset_x_px,      options.offset_y_px};
+  PlacedRows query_side = {query.descriptors.data(), query.x.data(), query.y.data(),
+                           static_cast<int>(query.count())};
+  std::vector<float> moved_x;
+  std::vector<float> moved_y;
+  if (rules.has_band) {
+    query_side.offset_x_px = options.offset_x_px;
+    query_side.offset_y_px = options.offset_y_px;
+  } else if (rules.has_places) {
+    moved_x = Moved(query.x, options.offset_x_px);
+    moved_y = Moved(query.y, options.offset_y_px);
+    query_side.x = moved_x.data();
+    query_side.y = moved_y.data();
+  }
   const PlacedRows train_side = {train.descriptors.data(), train.x.data(), train.y.data(),
                                  static_cast<int>(train.count())};
   const int k = with_ratio ? 2 : options.k;

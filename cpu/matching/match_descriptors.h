@@ -39,7 +39,9 @@ struct PlacedRows {
   const float* x = nullptr;
   const float* y = nullptr;
   int count = 0;
-  float offset_x_px = 0.0f;  // of the window: that of the options for a query, else 0
+  // Offset of the window for the queries of a match with a band, else 0: without a band the places
+  // of the queries are moved already, so a search has less to add.
+  float offset_x_px = 0.0f;
   float offset_y_px = 0.0f;
 };
 

@@ -91,33 +91,44 @@ HWY_INLINE int FirstNotBefore(int begin, int end, const IsBefore& is_before) {
 
 // The places that one query admits. The bounds of either coordinate: a place below the lower or
 // above the upper bound is not admissible, and nor are the smaller or larger ones.
+// Copies of the numbers stay in registers.
 template <bool kBand>
 struct PlaceBounds {
-  const WindowSearch& search;
   float x;
   float y;
   float centre_x;
   float centre_y;
+  float offset_x;  // of the places
+  float offset_y;
+  float half_side_px;
+  algo::MatchBand band;
 
-  HWY_INLINE PlaceBounds(const WindowSearch& s, int q)
-      : search(s),
-        x(s.query.x[q]),
-        y(s.query.y[q]),
-        centre_x(x + s.query.offset_x_px),
-        centre_y(y + s.query.offset_y_px) {}
+  HWY_INLINE PlaceBounds(const WindowSearch& search, int q)
+      : x(search.query.x[q]),
+        y(search.query.y[q]),
+        centre_x(x + search.query.offset_x_px),
+        centre_y(y + search.query.offset_y_px),
+        offset_x(search.train.offset_x_px),
+        offset_y(search.train.offset_y_px),
+        half_side_px(search.half_side_px),
+        band(search.band) {}
 
   HWY_INLINE bool IsEmpty() const { return !std::isfinite(centre_x) || !std::isfinite(centre_y); }
+  // Without a band there is no offset, whose sum would make each step of a search longer.
+  static HWY_INLINE float Moved(float place, float offset) {
+    return kBand ? place + offset : place;
+  }
   HWY_INLINE bool IsLeft(float place) const {
-    const bool left = place + search.train.offset_x_px - centre_x < -search.half_side_px;
-    return kBand ? left | (x - place > search.band.max_dx_px) : left;
+    const bool left = Moved(place, offset_x) - centre_x < -half_side_px;
+    return kBand ? left | (x - place > band.max_dx_px) : left;
   }
   HWY_INLINE bool IsAbove(float place) const {
-    const bool above = place + search.train.offset_y_px - centre_y < -search.half_side_px;
-    return kBand ? above | (y - place > search.band.max_dy_px) : above;
+    const bool above = Moved(place, offset_y) - centre_y < -half_side_px;
+    return kBand ? above | (y - place > band.max_dy_px) : above;
   }
   HWY_INLINE bool IsBelow(float place) const {
-    const bool below = place + search.train.offset_y_px - centre_y > search.half_side_px;
-    return kBand ? below | (y - place < -search.band.max_dy_px) : below;
+    const bool below = Moved(place, offset_y) - centre_y > half_side_px;
+    return kBand ? below | (y - place < -band.max_dy_px) : below;
   }
 };
 
@@ -185,23 +196,23 @@ HWY_INLINE void NarrowToLine(const PlaceStrips& strips, int strip, const LineOfS
 // Calls take(row) for the admissible keypoints of [begin, end), part of a strip. None of them lies
 // left of it.
 template <bool kBand, typename Take>
-HWY_INLINE void ForEachAdmissible(const PlaceBounds<kBand>& bounds, const algo::EpipolarLine& line,
-                                  int begin, int end, const Take& take) {
+HWY_INLINE void ForEachAdmissible(const WindowSearch& search, const PlaceBounds<kBand>& bounds,
+                                  const algo::EpipolarLine& line, int begin, int end,
+                                  const Take& take) {
   const hn::CappedTag<float, PlaceStrips::kPadding> d;
-  const WindowSearch& search = bounds.search;
   const PlaceStrips& strips = *search.strips;
   const int lanes = static_cast<int>(hn::Lanes(d));
-  const auto most = hn::Set(d, search.half_side_px);
-  const auto least = hn::Set(d, -search.half_side_px);
+  const auto most = hn::Set(d, bounds.half_side_px);
+  const auto least = hn::Set(d, -bounds.half_side_px);
   const auto centre_x = hn::Set(d, bounds.centre_x);
   const auto centre_y = hn::Set(d, bounds.centre_y);
-  const auto offset_x = hn::Set(d, search.train.offset_x_px);
-  const auto offset_y = hn::Set(d, search.train.offset_y_px);
+  const auto offset_x = hn::Set(d, bounds.offset_x);
+  const auto offset_y = hn::Set(d, bounds.offset_y);
   for (int i = begin; i < end; i += lanes) {
     const auto place_x = hn::LoadU(d, strips.x.data() + i);
     const auto place_y = hn::LoadU(d, strips.y.data() + i);
-    const auto dx = hn::Sub(hn::Add(place_x, offset_x), centre_x);
-    const auto dy = hn::Sub(hn::Add(place_y, offset_y), centre_y);
+    const auto dx = hn::Sub(kBand ? hn::Add(place_x, offset_x) : place_x, centre_x);
+    const auto dy = hn::Sub(kBand ? hn::Add(place_y, offset_y) : place_y, centre_y);
     auto not_right = hn::Le(dx, most);
     auto in_height = hn::And(hn::Le(dy, most), hn::Ge(dy, least));
     if constexpr (kBand) {
@@ -209,10 +220,10 @@ HWY_INLINE void ForEachAdmissible(const PlaceBounds<kBand>& bounds, const algo::
       const auto y = hn::Set(d, bounds.y);
       const auto rows_apart = hn::Sub(y, place_y);
       not_right =
-          hn::And(not_right, hn::Ge(hn::Sub(x, place_x), hn::Set(d, search.band.min_dx_px)));
+          hn::And(not_right, hn::Ge(hn::Sub(x, place_x), hn::Set(d, bounds.band.min_dx_px)));
       in_height =
-          hn::And(in_height, hn::And(hn::Le(rows_apart, hn::Set(d, search.band.max_dy_px)),
-                                     hn::Ge(rows_apart, hn::Set(d, -search.band.max_dy_px))));
+          hn::And(in_height, hn::And(hn::Le(rows_apart, hn::Set(d, bounds.band.max_dy_px)),
+                                     hn::Ge(rows_apart, hn::Set(d, -bounds.band.max_dy_px))));
       if (search.query_lines != nullptr) {
         const auto value = hn::Add(
             hn::Add(hn::Mul(hn::Set(d, line.a), place_x), hn::Mul(hn::Set(d, line.b), place_y)),
@@ -275,7 +286,7 @@ HWY_INLINE void NearestByPlace(const WindowSearch& search, int query_begin, int 
         NarrowToLine(strips, strip, narrow, search.strip_lines->most[static_cast<size_t>(strip)],
                      &begin, &end);
       }
-      ForEachAdmissible(bounds, line, begin, end, [&](uint32_t index) HWY_ATTR {
+      ForEachAdmissible(search, bounds, line, begin, end, [&](uint32_t index) HWY_ATTR {
         const uint32_t distance = RowDistance<kDescriptorBytes>(
             row, search.train.rows + static_cast<ptrdiff_t>(index) * kDescriptorBytes);
         const Neighbour candidate = MakeNeighbour(distance, index);
