@@ -224,6 +224,7 @@ def test_jpeg_files_of_a_compressed_topic(server: Server, tmp_path: Path, nodes:
             assert (message["width"], message["height"]) == (320, 240)
 
 
+@pytest.mark.slow
 def test_images_of_six_megabytes_arrive(server: Server, tmp_path: Path, nodes: Any) -> None:
     limit = int(Path("/proc/sys/net/core/rmem_max").read_text())
     if limit < 4_000_000:
@@ -243,6 +244,7 @@ def test_images_of_six_megabytes_arrive(server: Server, tmp_path: Path, nodes: A
     assert len(found[f"{topic}/tracks"]) >= 6
 
 
+@pytest.mark.slow
 def test_a_publisher_without_images_is_named(server: Server, nodes: Any) -> None:
     code = (
         "import ros2_player as p, argparse, sys, time; "
@@ -291,6 +293,7 @@ def test_images_of_two_cameras_are_grouped(server: Server, tmp_path: Path, nodes
         assert (one["header"]["frame_id"], other["header"]["frame_id"]) == ("left", "right")
 
 
+@pytest.mark.slow
 def test_groups_go_on_without_a_silent_camera(server: Server, tmp_path: Path, nodes: Any) -> None:
     topic = "/front/image_raw"
     cameras = ("--image", topic, "--image", "/dead")
@@ -344,6 +347,7 @@ def test_a_server_that_starts_later_is_waited_for(own_server: Server, tmp_path: 
     assert node.end() == 0
 
 
+@pytest.mark.slow
 def test_a_stream_that_the_server_ends_as_idle_is_opened_again(tmp_path: Path, nodes: Any) -> None:
     config = tmp_path / "c.textproto"
     config.write_text("limits { stream_idle_timeout_ms: 500 }\n")
@@ -367,6 +371,7 @@ def test_a_stream_that_the_server_ends_as_idle_is_opened_again(tmp_path: Path, n
         server.end()
 
 
+@pytest.mark.slow
 def test_a_quality_of_service_that_does_not_fit_is_named(server: Server, tmp_path: Path, nodes: Any) -> None:
     node = nodes("--image", "/front/image_raw", "--server", server.address, "--reliable")
     bag = camera_bag(tmp_path / "bag")
@@ -381,6 +386,7 @@ def test_a_quality_of_service_that_does_not_fit_is_named(server: Server, tmp_pat
     assert node.end() == 0
 
 
+@pytest.mark.slow
 def test_topics_with_images_are_named_where_none_comes(server: Server, tmp_path: Path, nodes: Any) -> None:
     node = nodes("--image", "/other", "--compressed", "/front/image_raw", "--server", server.address)
     bag = camera_bag(tmp_path / "bag")
@@ -418,6 +424,7 @@ def test_images_that_are_refused_do_not_stop_the_others(server: Server, tmp_path
     assert node.count("an image is refused: (encoding 'bayer_rggb16' is not|step must be 320 or more)") >= 1
 
 
+@pytest.mark.slow
 def test_a_participant_of_another_domain_is_not_heard(server: Server, tmp_path: Path, nodes: Any) -> None:
     node = nodes("--image", "/front/image_raw", "--server", server.address, "--domain", str(DOMAIN + 1))
     bag = camera_bag(tmp_path / "bag")
