@@ -88,8 +88,10 @@ def main():
 
     long_text = extract()
     long_text.frame.width_px = 1
-    long_text.pipeline.preset = "%" * 50000
+    long_text.pipeline.preset = "%" * 4000
     check_error("long text", lambda: unary("Extract", long_text), message, grpc.StatusCode.INVALID_ARGUMENT, "BAD_OPTIONS")
+    long_text.pipeline.preset = "%" * 50000
+    check_error("longer text", lambda: unary("Extract", long_text), message, grpc.StatusCode.INVALID_ARGUMENT, "TOO_LARGE")
 
     unsupported = extract()
     unsupported.frame.width_px = 1
