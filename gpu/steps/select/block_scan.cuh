@@ -31,6 +31,21 @@ __device__ __forceinline__ int CountBefore(bool flag, int* warp_counts, int* tot
   return before + __popc(flags & ((1u << lane) - 1));
 }
 
+// Sum of `value` over the threads of the block before this one; `total` becomes that of the block.
+// All kScanThreads threads take part. `warp_sums`: shared, kScanWarps entries.
+__device__ __forceinline__ int SumBefore(int value, int* warp_sums, int* total) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int up_to = SumUpToLane(value, lane);
+  if (lane == kWarpLanes - 1) warp_sums[warp] = up_to;
+  __syncthreads();  // the sums of all warps are there
+  const int end = SumUpToLane(warp_sums[lane], lane);
+  *total = __shfl_sync(kFullWarp, end, kWarpLanes - 1);
+  const int before = warp > 0 ? __shfl_sync(kFullWarp, end, warp - 1) : 0;
+  __syncthreads();  // all warps have read them
+  return before + up_to - value;
+}
+
 // Sum of `value` over all threads of the block, which all return.
 __device__ __forceinline__ int SumOfBlock(int value, int* warp_sums) {
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;

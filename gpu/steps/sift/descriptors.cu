@@ -368,10 +368,6 @@ __device__ __forceinline__ uint4 FinishDescriptors(BlockMemory<kGroupWarps>* mem
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-__device__ __forceinline__ float PowerOfTwo(int exponent) {
-  return __int_as_float((exponent + 127) << 23);
-}
-
 // One thread writes the report of a frame of which `written` records are written.
 __device__ __forceinline__ void WriteSiftReport(const SiftCounts& counts, bool overflowed,
                                                 int written, FrameReport* report) {

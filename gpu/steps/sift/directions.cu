@@ -138,10 +138,6 @@ __device__ __forceinline__ LaneBins AddDirections(const float* image, int pitch,
   return bins;
 }
 
-__device__ __forceinline__ float PowerOfTwo(int exponent) {
-  return __int_as_float((exponent + 127) << 23);
-}
-
 __global__ __launch_bounds__(kThreads) void SiftDirectionsKernel(
     const __grid_constant__ SiftDirectionsParams params) {
   BeginNextKernel();

@@ -90,19 +90,6 @@ struct WarpScope {
   }
 };
 
-// The sum of `value` over the threads before this one.
-__device__ __forceinline__ int SumBefore(int value, int* warp_sums) {
-  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const int up_to = SumUpToLane(value, lane);
-  if (lane == kWarpLanes - 1) warp_sums[warp] = up_to;
-  __syncthreads();  // the sums of all warps are there
-  const int end = SumUpToLane(warp_sums[lane], lane);
-  const int before = warp > 0 ? __shfl_sync(kFullWarp, end, warp - 1) : 0;
-  __syncthreads();  // all warps have read them
-  return before + up_to - value;
-}
-
 constexpr int kTieBits = 64;
 
 // True if entry `j` comes before entry `i`, which has the same x. Of equal features any may come
@@ -133,7 +120,8 @@ __device__ __forceinline__ void SortFeatures(const algo::SiftFeature* features, 
   const int end = Min(begin + per_thread, width_px);
   int sum = 0;
   for (int i = begin; i < end; ++i) sum += columns[i];
-  int before = SumBefore(sum, warp_sums);
+  int total = 0;
+  int before = SumBefore(sum, warp_sums, &total);
   for (int i = begin; i < end; ++i) {
     const int entries = columns[i];
     columns[i] = before;

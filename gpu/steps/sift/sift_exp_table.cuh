@@ -36,6 +36,11 @@ struct SiftPowerTable {
   }
 };
 
+// 2^exponent, -126 to 127.
+__device__ __forceinline__ float PowerOfTwo(int exponent) {
+  return __int_as_float((exponent + 127) << 23);
+}
+
 }  // namespace orbserve::gpu
 
 #endif  // ORBSERVE_GPU_STEPS_SIFT_SIFT_EXP_TABLE_CUH_
