@@ -40,7 +40,7 @@ absl::Status Contradiction(absl::string_view one, absl::string_view other,
                    absl::StrCat(one, " and ", other, "; allowed: ", allowed));
 }
 
-// As CheckReal(), with a range that is shown without an exponent.
+// Checks as CheckReal() does, and shows the range without an exponent.
 absl::Status CheckBandLimit(absl::string_view name, float value, float low) {
   if (value >= low && value <= kMaxBandPx) return absl::OkStatus();
   return MakeError(ErrorReason::kBadOptions,

@@ -116,7 +116,7 @@ struct StreamOptions {
   std::string photo;          // of --simulate
   std::string size;           // of frames of a camera: "640x480"; "" = its own
   std::string camera_format;  // "" = the first that the camera has
-  // Of y16: the values that become black and white; 0, 0 = 0 and 65535.
+  // These values of y16 become black and white; 0, 0 = 0 and 65535.
   std::pair<int, int> camera_window = {0, 0};
   double fps = 0;      // 0 = as fast as answers come, or the rate of a camera
   int64_t frames = 0;  // most frames; 0 = all, --simulate: kSimulatedFrames

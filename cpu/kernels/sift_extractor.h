@@ -26,7 +26,7 @@ struct SiftOriented {
   float scale = 0.0f;
 };
 
-// What one thread finds; grows, and is then kept.
+// Holds what one thread finds. It grows, and is then kept.
 struct SiftFound {
   std::vector<SiftCandidate> candidates;  // of an octave
   std::vector<SiftOriented> oriented;     // those of a batch
@@ -73,7 +73,7 @@ class SiftExtractor {
   void Detect(const ImageView& grey, const ImageView* mask, int max_features,
               const std::atomic<bool>* cancelled, float* images, SiftMemory* memory) const;
 
-  // The same in parts, each of which begins when those before it have ended. Threads have numbers
+  // These do the same in parts. Each begins when those before it have ended. Threads have numbers
   // below the size of `scratch`.
   //
   // Begin(), and MakeFirstImage() by any number of threads up to `bands.count()`, of `threads`.

@@ -354,7 +354,7 @@ class SiftStream {
       end_ = bands_->RowOf(band_ + 1);
     }
   }
-  // Where row `y` of a stage's image is written, and is found as long as it is needed.
+  // Row `y` of a stage's image is written here, and is found here as long as it is needed.
   float* Row(const SiftStage& stage, int y) const {
     if (y >= begin_ && y < end_) return stage.image + y * pitch_;
     return stage.others + (y < begin_ ? y % 2 : 2) * pitch_;

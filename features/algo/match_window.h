@@ -63,7 +63,7 @@ struct MatchBand {
   float max_dx_px = FLT_MAX;
   float max_dy_px = FLT_MAX;
 
-  // The same limits for a search of queries from the train side.
+  // Returns the same limits for a search of queries from the train side.
   ORBSERVE_HOST_DEVICE constexpr MatchBand Backwards() const {
     return {-max_dx_px, -min_dx_px, max_dy_px};
   }

@@ -122,7 +122,7 @@ ORBSERVE_HOST_DEVICE inline SiftSpan SiftSpanOf(const SiftPatch& patch, int v, i
   return span;
 }
 
-// What a sample gives to the bins of one direction, and the next one, of the cells around it.
+// A sample gives this to the bins of one direction, and the next one, of the cells around it.
 struct SiftSpread {
   float weight = 0.0f;
   int direction = 0;

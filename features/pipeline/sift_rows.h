@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What both backends do alike with features of SIFT: rows of an answer, kinds of descriptors.
+// Both backends do this alike with features of SIFT: rows of an answer, kinds of descriptors.
 
 #ifndef ORBSERVE_FEATURES_PIPELINE_SIFT_ROWS_H_
 #define ORBSERVE_FEATURES_PIPELINE_SIFT_ROWS_H_

@@ -47,7 +47,7 @@ constexpr KnownFormat kKnownFormats[] = {
     {"y16", PixelFormat::kGray16, {V4L2_PIX_FMT_Y16, V4L2_PIX_FMT_Y16}},
 };
 
-// Of raw frames.
+// These are the formats of raw frames.
 int BytesPerPixel(PixelFormat format) {
   const bool has_two = format == PixelFormat::kYuyv || format == PixelFormat::kUyvy ||
                        format == PixelFormat::kGray16;
